@@ -1,0 +1,1 @@
+"""One MCP server that stands in front of all the others."""

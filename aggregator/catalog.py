@@ -1,0 +1,112 @@
+"""Everything known about all servers now, as one value that is replaced and never changed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from aggregator.names import ServerName, ToolName
+
+JsonObject = Mapping[str, Any]
+"""A JSON object as it came over the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """One callable tool."""
+
+    name: ToolName
+    """The name clients see."""
+    server: ServerName
+    tool: JsonObject
+    """The definition as its server sent it, cleaned of what must not be shown."""
+    always_load: bool = False
+    hint: str = ""
+    """Extra words to find the tool by; never shown."""
+
+    @property
+    def own_name(self) -> str:
+        """The name the tool has on its server."""
+        return self.tool["name"]
+
+    @property
+    def description(self) -> str:
+        """What the tool says of itself."""
+        return self.tool.get("description") or ""
+
+    @property
+    def input_schema(self) -> JsonObject:
+        """The JSON Schema of the tool's arguments."""
+        return self.tool.get("inputSchema") or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A server whose tools may still come."""
+
+    reason: str | None = None
+    """Why it is not ready yet, when there is more to say than that it is starting."""
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A server whose tools can be called."""
+
+    entries: tuple[ToolEntry, ...] = ()
+    since: float = 0.0
+    era: str = ""
+    """The protocol version spoken with it."""
+    version: str = ""
+    """The name and version it gives itself."""
+    instructions: str = ""
+    refused: tuple[str, ...] = ()
+    """What of its listing was refused, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A server given up on until its configuration changes or someone asks."""
+
+    reason: str
+    since: float = 0.0
+
+
+ServerState = Pending | Ready | Failed
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The state of each configured server, in configuration order."""
+
+    servers: Mapping[ServerName, ServerState] = field(default_factory=dict[ServerName, ServerState])
+
+    @classmethod
+    def starting(cls, servers: Iterable[ServerName], since: float = 0.0) -> "Catalog":
+        """Return the catalog of servers that have only just been configured."""
+        return cls({name: Pending(since=since) for name in servers})
+
+    def updated(self, server: ServerName, state: ServerState) -> "Catalog":
+        """Return the catalog in which one server has a new state."""
+        return Catalog({**self.servers, server: state})
+
+    @cached_property
+    def entries(self) -> Mapping[ToolName, ToolEntry]:
+        """Every callable tool by name, in configuration order; the first of a name wins."""
+        found: dict[ToolName, ToolEntry] = {}
+        for state in self.servers.values():
+            if isinstance(state, Ready):
+                for entry in state.entries:
+                    found.setdefault(entry.name, entry)
+        return MappingProxyType(found)
+
+    @cached_property
+    def pending(self) -> tuple[ServerName, ...]:
+        """The servers whose tools may still come."""
+        return tuple(name for name, state in self.servers.items() if isinstance(state, Pending))
+
+    @cached_property
+    def failed(self) -> tuple[ServerName, ...]:
+        """The servers given up on."""
+        return tuple(name for name, state in self.servers.items() if isinstance(state, Failed))

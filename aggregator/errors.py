@@ -1,0 +1,98 @@
+"""The errors a caller may want to catch.
+
+AggregatorError
+├── ConfigError                 servers.yaml cannot be used as written      (.path, .line, .hint)
+└── CallError                   a tool call that could not be completed
+    ├── UnknownToolError        no server offers it                         (.name, .suggestions)
+    ├── ServerUnavailableError  its server is not connected now             (.server, .reason)
+    ├── ServerLostError         its server went away during the call        (.server)
+    ├── CallTimeoutError        its server did not answer in time           (.server, .seconds)
+    └── BusyError               its server has too many calls in hand       (.server)
+
+Each class builds its own message from facts and keeps the facts as attributes.
+The messages are read by models: they say what is wrong and what to do next.
+"""
+
+from collections.abc import Sequence
+
+
+class AggregatorError(Exception):
+    """Anything this package raises for a caller to catch."""
+
+
+class ConfigError(AggregatorError):
+    """A `servers.yaml` that cannot be used as written."""
+
+    def __init__(
+        self, path: str, problem: str, *, line: int | None = None, hint: str | None = None
+    ) -> None:
+        where = f"`{path}`" if line is None else f"`{path}`, line {line}"
+        super().__init__(f"{where}: {problem}")
+        self.path = path
+        self.line = line
+        self.hint = hint
+
+
+class CallError(AggregatorError):
+    """A tool call that could not be completed."""
+
+
+class UnknownToolError(CallError):
+    """No server offers the tool."""
+
+    def __init__(self, name: str, suggestions: Sequence[str] = (), note: str = "") -> None:
+        message = f"There is no tool `{name}`"
+        if suggestions:
+            message += "; the closest are " + ", ".join(f"`{each}`" for each in suggestions)
+        message += f". {note}" if note else ". Use `ToolSearch` to find the right name"
+        super().__init__(message)
+        self.name = name
+        self.suggestions = tuple(suggestions)
+
+
+class ServerUnavailableError(CallError):
+    """The tool's server is not connected now."""
+
+    def __init__(self, server: str, reason: str | None) -> None:
+        detail = f": {reason}" if reason else ""
+        super().__init__(
+            f"The server `{server}` is not connected{detail}. "
+            "The tool was not run; try again shortly or use another tool"
+        )
+        self.server = server
+        self.reason = reason
+
+
+class ServerLostError(CallError):
+    """The tool's server went away while it ran the tool."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(
+            f"The server `{server}` went away during the call. "
+            "The tool may or may not have taken effect: check before calling it again"
+        )
+        self.server = server
+
+
+class CallTimeoutError(CallError):
+    """The tool's server did not answer in time."""
+
+    def __init__(self, server: str, seconds: float) -> None:
+        super().__init__(
+            f"The server `{server}` did not answer within {seconds:g} s. "
+            "The tool may still have taken effect: check before calling it again. "
+            "`callTimeout` in servers.yaml sets the limit"
+        )
+        self.server = server
+        self.seconds = seconds
+
+
+class BusyError(CallError):
+    """The tool's server has too many calls in hand."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(
+            f"The server `{server}` is busy: too many calls are waiting for it. "
+            "The tool was not run; try again in a few seconds"
+        )
+        self.server = server
