@@ -1,0 +1,21 @@
+"""Finding the right tool: `parse_query(text)` and `Index.rank(query, limit)`."""
+
+from aggregator.search.analysis import Analysed, analyse
+from aggregator.search.explain import Contribution
+from aggregator.search.index import Hit, Index
+from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
+from aggregator.search.repair import nearest
+
+__all__ = [
+    "Analysed",
+    "Contribution",
+    "Hit",
+    "Index",
+    "Keywords",
+    "Overview",
+    "Query",
+    "Select",
+    "analyse",
+    "nearest",
+    "parse_query",
+]

@@ -1,0 +1,114 @@
+"""The words of a text: folded, split the way identifiers are built, and stemmed.
+
+Documents and queries pass through the same functions, so that whatever is done to a word is done
+to both sides.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from sys import intern
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han
+    "\U00020000-\U0003ffff"
+)
+"""Scripts written without spaces between words."""
+_RUN = re.compile(rf"([{_UNSPACED}]+)|([^\W_{_UNSPACED}][^\W_{_UNSPACED}\u0300-\u036f]*)")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
+_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
+"""Accents and vowel points that people leave out when they type."""
+_HUMPS = re.compile(
+    r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+[a-z]*"
+)
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-case words, in order; humps are words of their own."""
+    return [part for parts in tokens(text) for part in parts]
+
+
+def tokens(text: str) -> list[tuple[str, ...]]:
+    """Split a text into words, each as its humps: `createIssue` is one word of two."""
+    if text.isascii():
+        return [_humps(run) for run in _ASCII_RUN.findall(text)]
+    found: list[tuple[str, ...]] = []
+    for unspaced, run in _RUN.findall(_without_accents(text)):
+        if unspaced:
+            found += [(gram,) for gram in _grams(unspaced)]
+        else:
+            found.append(_humps(run))
+    return found
+
+
+def _humps(run: str) -> tuple[str, ...]:
+    """Split one run of letters where its case says so."""
+    tail = run[1:]
+    if tail == tail.lower() or run.isupper() or not run.isascii():
+        return (run.casefold(),)
+    return tuple(part.lower() for part in _HUMPS.findall(run))
+
+
+def _grams(run: str) -> list[str]:
+    """Cut a run of an unspaced script into overlapping pairs."""
+    if len(run) == 1:
+        return [run]
+    return [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def _without_accents(text: str) -> str:
+    """Make compatible forms equal, and drop the marks people leave out."""
+    spread = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", _MARKS.sub("", spread))
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """Return what the forms of an English word have in common."""
+    if len(word) <= 3 or not word.isascii() or not word.isalpha():
+        return intern(word)
+    return intern(_without_ending(_without_suffix(_singular(word))))
+
+
+def _singular(word: str) -> str:
+    """Take off the ending of a plural, or of a verb's third person."""
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    return word[:-1]
+
+
+_SUFFIXES = (
+    ("ization", "iz"), ("isation", "iz"), ("ational", "at"), ("ation", "at"), ("ition", "it"),
+    ("ising", "iz"), ("ised", "iz"), ("ator", "at"), ("ating", "at"), ("ated", "at"),
+    ("tional", "t"), ("tion", "t"), ("sion", "s"), ("ing", ""), ("ied", "y"), ("ed", ""),
+    ("ment", ""), ("ness", ""), ("able", ""), ("ible", ""), ("ally", "al"), ("ly", ""),
+    ("ers", ""), ("er", ""), ("or", ""),
+)  # fmt: skip
+
+
+def _without_suffix(word: str) -> str:
+    """Take off the ending that makes a verb's form, or a noun of a verb."""
+    for suffix, instead in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) + len(instead) >= 3:
+            rest = word[: len(word) - len(suffix)]
+            return _undoubled(rest) if not instead else rest + instead
+    return word
+
+
+def _undoubled(word: str) -> str:
+    """Undo the doubling of `running` and `stopped`, but not of `selling` or `passing`."""
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls":
+        return word[:-1]
+    return word
+
+
+def _without_ending(word: str) -> str:
+    """Make `creat` of both `create` and `creating`, and `categori` of `category`."""
+    if len(word) > 3 and word[-1] == "e":
+        return word[:-1]
+    return word[:-1] + "i" if len(word) > 3 and word[-1] == "y" else word
