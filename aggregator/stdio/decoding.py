@@ -1,0 +1,174 @@
+"""Turn one line of a server's output into JSON-RPC messages, whatever the line holds.
+
+Answers are taken apart no further than their envelope, so results pass through unchanged. What
+cannot be read but answers a request becomes an error for that request: the caller hears at once
+instead of waiting for its timeout.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from pydantic_core import from_json
+
+from aggregator.stdio.framing import Overlong
+from aggregator.stdio.salvage import salvage_id
+
+MAX_DEPTH = 200
+"""Levels of nesting in a message; the fast parser and the serialiser stop at about as many."""
+
+SHOWN_CHARACTERS = 500
+"""Characters of a malformed error that are passed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A line, or a part of one, that is no JSON-RPC message."""
+
+    line: bytes
+
+
+Decoded = JSONRPCMessage | Noise
+
+
+def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
+    """Return what a line says; more than one message if it holds a batch."""
+    if isinstance(line, Overlong):
+        return [_refused(line.head, line.tail, _too_long(line.size, limit))]
+    try:
+        value = from_json(line)
+    except ValueError:
+        return _repaired(line)
+    return _messages(value, line)
+
+
+def _repaired(line: bytes) -> Sequence[Decoded]:
+    """Read what the fast parser refuses: bad UTF-8, lone surrogates, glued messages."""
+    if not line.startswith((b"{", b"[")):
+        return [Noise(line)]
+    try:
+        values = list(_values(line.decode(errors="replace")))
+    except (ValueError, RecursionError):
+        return [_refused(line, line, "it is not valid JSON, or nested too deeply")]
+    return [each for value in values for each in _messages(value, line)]
+
+
+def _values(text: str) -> Iterator[object]:
+    """Yield the JSON values that stand one after another in a text."""
+    decoder = json.JSONDecoder()
+    position = 0
+    while position < len(text):
+        value, end = decoder.raw_decode(text, position)
+        yield _clean(value, MAX_DEPTH)
+        position = end
+        while text[position : position + 1].isspace():
+            position += 1
+
+
+def _clean(value: object, depth: int) -> object:
+    """Replace lone surrogates, which cannot be sent on, and refuse what is nested too deeply."""
+    if depth == 0:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        return _encodable(value)
+    if _is_object(value):
+        return {_encodable(key): _clean(each, depth - 1) for key, each in value.items()}
+    if _is_array(value):
+        return [_clean(each, depth - 1) for each in value]
+    return value
+
+
+def _encodable(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _messages(value: object, line: bytes) -> Sequence[Decoded]:
+    if _is_object(value):
+        return [_message(value, line)]
+    if _is_array(value) and value:
+        return [_message(each, line) if _is_object(each) else Noise(line) for each in value]
+    return [Noise(line)]
+
+
+def _message(value: dict[str, Any], line: bytes) -> Decoded:
+    if value.get("jsonrpc") != "2.0":
+        return Noise(line)
+    if "method" in value:
+        return _call(value) or Noise(line)
+    identifier = _identifier(value.get("id"))
+    result = value.get("result")
+    if identifier is not None and _is_object(result):
+        return JSONRPCResponse(jsonrpc="2.0", id=identifier, result=result)
+    if value.get("error") is not None:
+        return JSONRPCError(jsonrpc="2.0", id=identifier, error=_error(value["error"]))
+    if identifier is not None:
+        return _failed(identifier, "its `result` is not an object")
+    return Noise(line)
+
+
+def _call(value: dict[str, Any]) -> JSONRPCRequest | JSONRPCNotification | None:
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str) or not (params is None or _is_object(params)):
+        return None
+    if value.get("id") is None:
+        return JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
+    identifier = _identifier(value["id"])
+    if identifier is None:
+        return None
+    return JSONRPCRequest(jsonrpc="2.0", id=identifier, method=method, params=params)
+
+
+def _error(value: object) -> ErrorData:
+    if _is_object(value):
+        code, message = value.get("code"), value.get("message")
+        if type(code) is int and isinstance(message, str):
+            return ErrorData(code=code, message=message, data=value.get("data"))
+    shown = value if isinstance(value, str) else json.dumps(value)
+    return ErrorData(code=INTERNAL_ERROR, message=shown[:SHOWN_CHARACTERS])
+
+
+def _identifier(value: object) -> RequestId | None:
+    if type(value) is int or isinstance(value, str):
+        return value
+    # Languages without integers write 3.0 for the 3 they were sent.
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+def _refused(head: bytes, tail: bytes, reason: str) -> Decoded:
+    identifier = salvage_id(head, tail)
+    return Noise(head) if identifier is None else _failed(identifier, reason)
+
+
+def _failed(identifier: RequestId, reason: str) -> JSONRPCError:
+    message = (
+        f"The server's answer could not be used: {reason}. The tool may have taken effect: "
+        "check before calling it again"
+    )
+    return JSONRPCError(
+        jsonrpc="2.0", id=identifier, error=ErrorData(code=INTERNAL_ERROR, message=message)
+    )
+
+
+def _too_long(size: int, limit: int) -> str:
+    return f"its {size:,} bytes are more than the {limit:,} that `maxMessageBytes` allows"
+
+
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

@@ -1,0 +1,242 @@
+"""Read and write a child's pipes without ever blocking the event loop.
+
+The streams that the SDK is given work on the file descriptors themselves: no task and no queue
+stand between the session and the child, so nothing is read before the session wants it, and a
+message is on the wire when `send` returns unless the pipe is full.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+import anyio.lowlevel
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification
+
+from aggregator.stdio.decoding import Decoded, Noise, decode
+from aggregator.stdio.framing import Framing, Overlong
+
+CHUNK_BYTES = 64 * 1024
+"""Bytes read at once: what a pipe holds."""
+
+WAITING_BYTES = 64 * 1024
+"""Bytes that may wait for a full pipe before the next request has to."""
+
+MAX_WAITING_BYTES = 16 * WAITING_BYTES
+"""Bytes that may wait before notifications are dropped."""
+
+MAX_NOISE = 1000
+"""Lines in a row that may be noise before a server is given up."""
+
+
+async def read_some(fd: int) -> bytes:
+    """Return the next bytes, or nothing at the end."""
+    while True:
+        try:
+            return os.read(fd, CHUNK_BYTES)
+        except BlockingIOError:
+            await anyio.wait_readable(fd)
+        except OSError:
+            return b""
+
+
+async def discard(fd: int) -> None:
+    """Read to the end and forget, so that a child that is still writing can go on to exit."""
+    try:
+        while await read_some(fd):
+            await anyio.lowlevel.checkpoint()
+    except anyio.ClosedResourceError:
+        return
+
+
+class MessageReader:
+    """The messages a child sends: what the SDK calls a read stream."""
+
+    def __init__(self, fd: int, limit: int, on_noise: Callable[[Noise], None]) -> None:
+        self._fd = fd
+        self._limit = limit
+        self._on_noise = on_noise
+        self._framing = Framing(limit)
+        self._lines: deque[bytes | Overlong] = deque()
+        self._decoded: deque[Decoded] = deque()
+        self._noise_in_a_row = 0
+        self._reading = True
+        self.ended = anyio.Event()
+        """Set when nothing more will come."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        if self._decoded or self._lines:
+            await anyio.lowlevel.checkpoint()
+        while True:
+            while self._decoded:
+                if message := self._accepted(self._decoded.popleft()):
+                    return message
+            if self._lines:
+                self._decoded.extend(decode(self._lines.popleft(), self._limit))
+            elif self.ended.is_set():
+                raise anyio.EndOfStream
+            else:
+                await self._fill()
+
+    def end(self) -> None:
+        """Stop reading; what has been read is still delivered."""
+        if self._reading:
+            self._reading = False
+            anyio.notify_closing(self._fd)
+        self.ended.set()
+
+    async def aclose(self) -> None:
+        """Stop reading and forget what has been read."""
+        self.end()
+        self._lines.clear()
+        self._decoded.clear()
+
+    async def _fill(self) -> None:
+        try:
+            chunk = await read_some(self._fd)
+        except anyio.ClosedResourceError:
+            chunk = b""
+        if chunk:
+            self._lines.extend(self._framing.feed(chunk))
+        else:
+            self._lines.extend(self._framing.finish())
+            self._reading = False
+            self.ended.set()
+
+    def _accepted(self, decoded: Decoded) -> SessionMessage | None:
+        if not isinstance(decoded, Noise):
+            self._noise_in_a_row = 0
+            return SessionMessage(decoded)
+        self._noise_in_a_row += 1
+        self._on_noise(decoded)
+        if self._noise_in_a_row > MAX_NOISE:
+            self._lines.clear()
+            self._decoded.clear()
+            self.end()
+        return None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class MessageWriter:
+    """The messages a child is sent: what the SDK calls a write stream."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._waiting = bytearray()
+        self._wake = anyio.Event()
+        self._room = anyio.Event()
+        self._closed = False
+        self.broken = anyio.Event()
+        """Set when the child no longer reads."""
+        self.blocked_since: float | None = None
+        """When the pipe last stopped taking bytes, on the clock of `anyio.current_time`."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message; wait only if much is waiting already.
+
+        Notifications never wait: a courtesy cancel must not hold up the caller it is for.
+        """
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        message = item.message
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        if isinstance(message, JSONRPCNotification):
+            if len(self._waiting) >= MAX_WAITING_BYTES:
+                return
+        else:
+            while len(self._waiting) >= WAITING_BYTES:
+                await self._room.wait()
+        self._check()
+        was_idle = not self._waiting
+        self._waiting += line
+        if was_idle and not self._write_some():
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Write what a full pipe has left waiting, for as long as the child lives."""
+        try:
+            while not self.broken.is_set():
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                while not self._write_some():
+                    await anyio.wait_writable(self._fd)
+        except anyio.ClosedResourceError:
+            return
+
+    def close(self) -> None:
+        """Close the pipe: the polite way to ask a child to end."""
+        if self._closed:
+            return
+        self._closed = True
+        anyio.notify_closing(self._fd)
+        os.close(self._fd)
+        self._forget()
+
+    async def aclose(self) -> None:
+        """Do nothing: the pipe belongs to the child, which outlives the session."""
+
+    def _check(self) -> None:
+        if self._closed:
+            raise anyio.ClosedResourceError
+        if self.broken.is_set():
+            raise anyio.BrokenResourceError
+
+    def _write_some(self) -> bool:
+        """Write until all is written or the pipe is full; say whether all is done."""
+        try:
+            while self._waiting:
+                with memoryview(self._waiting) as view:
+                    written = os.write(self._fd, view)
+                del self._waiting[:written]
+                self.blocked_since = None
+                self._open_room()
+        except BlockingIOError:
+            self.blocked_since = self.blocked_since or anyio.current_time()
+            return False
+        except OSError:
+            self.broken.set()
+            self._forget()
+        return True
+
+    def _forget(self) -> None:
+        self._waiting.clear()
+        self.blocked_since = None
+        self._open_room()
+
+    def _open_room(self) -> None:
+        if len(self._waiting) < WAITING_BYTES:
+            self._room.set()
+            self._room = anyio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
