@@ -1,5 +1,18 @@
-"""The names clients see for the tools of each server, and the way back."""
+"""The names clients see for the tools of each server, and the way back.
 
+A name is `<prefix>__<tool>`: 45 characters at most, since clients add prefixes of their own and
+cut or drop what becomes too long, and without `_mcp_` inside, since one client splits there.
+A name depends only on the names of its server's tools, never on the order they are listed in.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import count
 from typing import NewType
 
 ServerName = NewType("ServerName", str)
@@ -7,3 +20,250 @@ ServerName = NewType("ServerName", str)
 
 ToolName = NewType("ToolName", str)
 """A tool's name as clients see it."""
+
+MAX_NAME = 45
+"""Characters a name may have."""
+MAX_PREFIX = 20
+"""Characters of it that may come from the server."""
+RESERVED = ("ToolSearch", "CallTool", "CallReadOnlyTool")
+"""The names of our own tools."""
+
+_DIGEST = 6
+"""Hexadecimal digits that tell apart names which would otherwise be the same."""
+_MAX_QUESTION = 300
+"""Characters a text may have and still be meant as a name."""
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_]+")
+_NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]+")
+_SPLIT_MARK = re.compile(r"_mcp(?=_)", re.IGNORECASE)
+_PUNCTUATION = re.compile(r"[\W_]+")
+_BOUNDARY = re.compile(r"(?<=[-_./:])(?=[^-_./:])")
+
+_LOOKALIKES = str.maketrans(
+    "01i|"
+    "\u0442\u043e\u04cf\u0456\u0455\u0435\u0430\u0433\u0441\u04bb\u0501\u043f\u0443"
+    "\u03c4\u03bf\u03b9\u03b5\u03b1\u03b7",
+    "olll" + "tollsearchdny" + "tolean",
+)
+"""Digits, Cyrillic and Greek letters that look like the letters of our own tools' names."""
+
+
+def prefixes(servers: Iterable[str], taken: Collection[str] = ()) -> dict[ServerName, str]:
+    """Return what the names of each server's tools begin with, different for each."""
+    wanted = {server: _prefix(server) for server in servers}
+    settled = _told_apart(wanted, "server", MAX_PREFIX, taken=taken)
+    return {ServerName(server): settled[server] for server in wanted}
+
+
+def qualify(prefix: str, tools: Iterable[str]) -> dict[str, ToolName]:
+    """Return the name of each of a server's tools.
+
+    Without a prefix, a tool that imitates one of ours has no name and is left out.
+    """
+    lead = f"{prefix}__" if prefix else ""
+    wanted = {tool: _tool(tool, lead) for tool in tools}
+    if not lead:
+        wanted = {
+            tool: text
+            for tool, text in wanted.items()
+            if _skeleton(tool) not in _RESERVED and _skeleton(text) not in _RESERVED
+        }
+    settled = _told_apart(wanted, "tool", MAX_NAME, lead=lead)
+    return {tool: ToolName(settled[tool]) for tool in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """Several tools that a text may mean, in configuration order."""
+
+    candidates: tuple[ToolName, ...]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Finds the tool a model means, however it writes the name."""
+
+    triples: tuple[tuple[ToolName, ServerName, str], ...] = ()
+    """Each tool's name, its server, and its name on that server."""
+
+    @classmethod
+    def of(cls, triples: Iterable[tuple[ToolName, ServerName, str]]) -> "Lookup":
+        """Return the lookup of these tools."""
+        return cls(tuple(triples))
+
+    def find(self, text: str) -> ToolName | Ambiguous | None:
+        """Return the tool that a text names, the closest spelling first."""
+        text = text.strip()
+        if len(text) > _MAX_QUESTION:
+            return None
+        for candidates in self._by_closeness(text):
+            if candidates:
+                return self._narrowed(candidates, text)
+        return None
+
+    def _by_closeness(self, text: str) -> Iterator[tuple[ToolName, ...]]:
+        yield self._names.get(text, ())
+        yield self._own_names.get(text, ())
+        yield self._caseless.get(text.casefold(), ())
+        if folded := _folded(text):
+            yield self._qualified.get(folded, ())
+            yield self._bare.get(folded, ())
+            yield from self._behind_client_prefix(text)
+
+    def _behind_client_prefix(self, text: str) -> Iterator[tuple[ToolName, ...]]:
+        """Leave out more and more of what a client may have put before a name."""
+        marked = text.casefold().startswith("mcp")
+        for boundary in _BOUNDARY.finditer(text):
+            lead, rest = text[: boundary.start()], text[boundary.start() :]
+            found = self._caseless.get(rest.casefold(), ()) if marked or "__" in rest else ()
+            if marked and not found:
+                found = self._qualified.get(_folded(rest), ())
+            yield self._not_of_another(lead, found)
+
+    def _not_of_another(self, lead: str, found: tuple[ToolName, ...]) -> tuple[ToolName, ...]:
+        """Drop tools when the text before them names a server, and not theirs."""
+        if not found or (words := _folded(lead)) == "mcp":
+            return found
+        parts = words.split("_")
+        tails = ("_".join(parts[at:]) for at in range(len(parts)))
+        named = {server for tail in tails for server in self._servers.get(tail, ())}
+        return tuple(name for name in found if not named or self._origins[name][0] in named)
+
+    def _narrowed(self, candidates: tuple[ToolName, ...], text: str) -> ToolName | Ambiguous:
+        """Prefer the candidates whose own name, then whose server, is spelled exactly so."""
+        spelled = tuple(name for name in candidates if text.endswith(self._origins[name][1]))
+        candidates = spelled or candidates
+        spelled = tuple(name for name in candidates if self._origins[name][0] in text)
+        candidates = spelled or candidates
+        return candidates[0] if len(candidates) == 1 else Ambiguous(candidates)
+
+    @cached_property
+    def _origins(self) -> Mapping[ToolName, tuple[ServerName, str]]:
+        return {name: (server, own) for name, server, own in self.triples}
+
+    @cached_property
+    def _names(self) -> Mapping[str, tuple[ToolName, ...]]:
+        return {name: (name,) for name, _, _ in self.triples}
+
+    @cached_property
+    def _own_names(self) -> Mapping[str, tuple[ToolName, ...]]:
+        return _grouped((own, name) for name, _, own in self.triples)
+
+    @cached_property
+    def _caseless(self) -> Mapping[str, tuple[ToolName, ...]]:
+        return _grouped((name.casefold(), name) for name, _, _ in self.triples)
+
+    @cached_property
+    def _bare(self) -> Mapping[str, tuple[ToolName, ...]]:
+        return _grouped((_folded(own), name) for name, _, own in self.triples)
+
+    @cached_property
+    def _qualified(self) -> Mapping[str, tuple[ToolName, ...]]:
+        spellings = (
+            (_folded(spelling), name)
+            for name, server, own in self.triples
+            for spelling in (name, f"{server}/{own}", f"{_lead(name)}{own}")
+        )
+        return _grouped(spellings)
+
+    @cached_property
+    def _servers(self) -> Mapping[str, frozenset[ServerName]]:
+        found: dict[str, set[ServerName]] = {}
+        for name, server, _ in self.triples:
+            found.setdefault(_folded(server), set()).add(server)
+            found.setdefault(_folded(_lead(name)), set()).add(server)
+        return {spelling: frozenset(servers) for spelling, servers in found.items()}
+
+
+def _prefix(server: str) -> str:
+    parts = _NOT_ALPHANUMERIC.sub("_", _unaccented(server)).strip("_").split("_")
+    return "_".join(part for at, part in enumerate(parts) if at == 0 or part.lower() != "mcp")
+
+
+def _tool(tool: str, lead: str) -> str:
+    """Return a tool's own name in the characters every client takes; empty if none is left."""
+    text = _unaccented(tool)
+    if _FOREIGN.search(text):
+        text = _FOREIGN.sub("_", text).strip("_")
+    text = _SPLIT_MARK.sub("", lead + text)[len(lead) :]
+    return text if text.strip("_") else ""
+
+
+def _told_apart(
+    wanted: Mapping[str, str],
+    stand_in: str,
+    limit: int,
+    *,
+    lead: str = "",
+    taken: Collection[str] = (),
+) -> dict[str, str]:
+    """Return a name for each original: the wanted text where it fits and is alone, else a hash.
+
+    An original that needs no change always keeps its text.
+    """
+    uses = Counter(wanted.values())
+    fitting = {
+        original: lead + text
+        for original, text in wanted.items()
+        if text and len(lead + text) <= limit and lead + text not in taken
+    }
+    settled = {original: name for original, name in fitting.items() if name == lead + original}
+    used = {*taken, *settled.values()}
+    settled |= {
+        original: name
+        for original, name in fitting.items()
+        if uses[wanted[original]] == 1 and name not in used
+    }
+    used.update(settled.values())
+    for original in sorted(wanted.keys() - settled.keys()):
+        stem = _stem(wanted[original], stand_in, limit - _DIGEST - 1, lead)
+        hashed = (f"{stem}_{_digest(original, attempt)}" for attempt in count())
+        settled[original] = next(name for name in hashed if name not in used)
+        used.add(settled[original])
+    return settled
+
+
+def _stem(text: str, stand_in: str, limit: int, lead: str) -> str:
+    """Return the beginning of a name to put a hash behind."""
+    text = text[: limit - len(lead)].rstrip("_")
+    if f"{lead}{text}".lower().endswith("_mcp"):
+        text = text[:-3].rstrip("_")
+    return lead + (text or stand_in)
+
+
+def _digest(original: str, attempt: int) -> str:
+    salted = f"{original}\0{attempt}" if attempt else original
+    return sha256(salted.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+
+
+def _unaccented(text: str) -> str:
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(part for part in parts if not unicodedata.combining(part))
+
+
+def _skeleton(text: str) -> str:
+    """Return what a name looks like, so that look-alikes are equal."""
+    return _PUNCTUATION.sub("", _unaccented(text).casefold().translate(_LOOKALIKES))
+
+
+def _folded(text: str) -> str:
+    """Return a name without what models get wrong: letter case and punctuation."""
+    return _PUNCTUATION.sub("_", unicodedata.normalize("NFKC", text).casefold()).strip("_")
+
+
+def _lead(name: ToolName) -> str:
+    """Return the prefix of a name with its separator; nothing if it has none."""
+    prefix, separator, _ = name.partition("__")
+    return prefix + separator if separator else ""
+
+
+def _grouped(pairs: Iterable[tuple[str, ToolName]]) -> Mapping[str, tuple[ToolName, ...]]:
+    groups: dict[str, dict[ToolName, None]] = {}
+    for key, name in pairs:
+        groups.setdefault(key, {})[name] = None
+    return {key: tuple(names) for key, names in groups.items()}
+
+
+_RESERVED = frozenset(_skeleton(name) for name in RESERVED)

@@ -1,0 +1,13 @@
+"""`servers.yaml` as a value: read, checked, with variables filled in."""
+
+from aggregator.config.load import load_config, parse_config
+from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
+
+__all__ = [
+    "Config",
+    "ServerConfig",
+    "Settings",
+    "ToolSearchMode",
+    "load_config",
+    "parse_config",
+]

@@ -1,0 +1,261 @@
+"""Read YAML or JSON text into plain values, within bounds, remembering the line of each.
+
+Scalars stay the text that was written: whether `8080` or `1.10` is a number is for its key to
+say, and an environment variable must get exactly what the person typed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import yaml
+from yaml import events
+
+from aggregator.errors import ConfigError
+
+MAX_CHARACTERS = 1 << 20
+"""Characters a file may have: no one writes that much by hand."""
+MAX_DEPTH = 32
+"""Lists and mappings that may stand inside each other."""
+MAX_VALUES = 50_000
+"""Values a file may hold once its aliases are written out."""
+
+Value = str | None | list["Value"] | dict[str, "Value"]
+"""What a file can say: text, nothing, a list, or a mapping."""
+
+Location = tuple[str | int, ...]
+"""The keys and positions that lead to a value."""
+
+_Loader = Callable[[str], Any]
+
+# Not every build of PyYAML has the parser written in C.
+_FAST_LOADER: _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, and where it says it."""
+
+    data: Value
+    lines: Mapping[Location, int]
+
+    def line(self, location: Location) -> int:
+        """Return the line of a value, or of the nearest thing around it."""
+        while location not in self.lines:
+            location = location[:-1]
+        return self.lines[location]
+
+
+def read_document(text: str, path: str) -> Document:
+    """Return what the text says.
+
+    Raises:
+        ConfigError: It is not one document of plain YAML within the bounds.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ConfigError(path, "is larger than 1 MiB")
+    try:
+        return _Builder(path, _events(text, _FAST_LOADER)).document()
+    except yaml.YAMLError:
+        # The slower parser explains itself better, and reads JSON's surrogate pairs.
+        return _read_slowly(text, path)
+
+
+def _read_slowly(text: str, path: str) -> Document:
+    # JSON may be indented with tabs, YAML may not; inside JSON text a bare tab is not allowed.
+    plain = text.replace("\t", " ") if text.lstrip().startswith("{") else text
+    try:
+        return _Builder(path, _events(plain, yaml.SafeLoader)).document()
+    except yaml.MarkedYAMLError as error:
+        raise _not_yaml(error, text, path) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError(
+            path, f"contains the control character U+{ord(error.character):04X}", line=line
+        ) from None
+
+
+def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
+    parser = loader(text)
+    while parser.check_event():
+        yield parser.get_event()
+
+
+def _not_yaml(error: yaml.MarkedYAMLError, text: str, path: str) -> ConfigError:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else None
+    written = text.splitlines()[mark.line] if mark and mark.line < text.count("\n") + 1 else ""
+    problem, hint = _explained(error.problem or "it cannot be read", written)
+    return ConfigError(path, f"is not valid YAML: {problem}", line=line, hint=hint)
+
+
+def _explained(problem: str, written: str) -> tuple[str, str | None]:
+    """Return a parser's complaint in words for people, and what to do about it."""
+    if "'\\t'" in problem:
+        return "a tab is used for indentation", "Indent with spaces"
+    if "${" in written:
+        return problem, 'Inside [ ] and { }, put quotes around "${…}"'
+    if "cannot start any token" in problem or "scanning an alias" in problem:
+        return problem, "Put quotes around text that begins with a special character"
+    if "mapping values" in problem:
+        return problem, "Put quotes around text that contains a colon and a space"
+    return problem, None
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A value with what it weighs, so that aliases of it can be counted without walking it."""
+
+    value: Value
+    size: int = 1
+    depth: int = 0
+
+
+@dataclass
+class _Mapping:
+    """A mapping being read."""
+
+    data: dict[str, Value] = field(default_factory=dict[str, Value])
+    merges: list[Value] = field(default_factory=list[Value])
+    size: int = 1
+    depth: int = 0
+
+
+class _Builder:
+    """Builds values from parser events, and refuses what is out of bounds as soon as it is seen."""
+
+    def __init__(self, path: str, stream: Iterator[events.Event]) -> None:
+        self._path = path
+        self._stream = stream
+        self._anchors: dict[str, _Built] = {}
+        self._lines: dict[Location, int] = {(): 1}
+        self._values = 0
+
+    def document(self) -> Document:
+        next(self._stream)  # the start of the stream
+        if not isinstance(next(self._stream), events.DocumentStartEvent):
+            self._refuse("is empty", None)
+        data = self._value(next(self._stream), ()).value
+        next(self._stream)  # the end of the document
+        following = next(self._stream)
+        if isinstance(following, events.DocumentStartEvent):
+            self._refuse("contains more than one document", following, "Remove the `---`")
+        return Document(data, self._lines)
+
+    def _value(self, event: events.Event, location: Location) -> _Built:
+        self._lines.setdefault(location, event.start_mark.line + 1)
+        if isinstance(event, events.AliasEvent):
+            return self._alias(event, location)
+        if getattr(event, "tag", None) is not None:
+            self._refuse("uses a YAML tag; tags are not supported", event)
+        built = self._anchorless(event, location)
+        anchor = getattr(event, "anchor", None)
+        if anchor is not None:
+            self._anchors[anchor] = built
+        return built
+
+    def _anchorless(self, event: events.Event, location: Location) -> _Built:
+        self._count(1, event)
+        match event:
+            case events.ScalarEvent():
+                return _Built(self._scalar(event))
+            case events.SequenceStartEvent():
+                return self._checked(self._sequence(location), event, location)
+            case _:
+                return self._checked(self._mapping(location), event, location)
+
+    def _alias(self, event: events.AliasEvent, location: Location) -> _Built:
+        built = self._anchors.get(event.anchor)
+        if built is None:
+            self._refuse(f"refers to `*{event.anchor}`, which is not defined above", event)
+        self._count(built.size, event)
+        return self._checked(built, event, location)
+
+    def _checked(self, built: _Built, event: events.Event, location: Location) -> _Built:
+        if len(location) + built.depth > MAX_DEPTH:
+            self._too_deep(event)
+        return built
+
+    def _scalar(self, event: events.ScalarEvent) -> str | None:
+        if event.implicit[0] and event.value in {"", "~", "null", "Null", "NULL"}:
+            return None
+        text = event.value
+        if "\0" in text:
+            self._refuse("contains a NUL character", event)
+        try:
+            # JSON writes characters beyond the basic plane as two halves.
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self._refuse("contains half of a character", event)
+
+    def _sequence(self, location: Location) -> _Built:
+        data: list[Value] = []
+        size, depth = 1, 0
+        while not isinstance(event := next(self._stream), events.SequenceEndEvent):
+            item = self._inner(event, (*location, len(data)))
+            data.append(item.value)
+            size, depth = size + item.size, max(depth, item.depth)
+        return _Built(data, size, depth + 1)
+
+    def _mapping(self, location: Location) -> _Built:
+        mapping = _Mapping()
+        while not isinstance(event := next(self._stream), events.MappingEndEvent):
+            self._pair(mapping, event, location)
+        for merged in mapping.merges:
+            self._merge(mapping.data, merged, location)
+        return _Built(mapping.data, mapping.size, mapping.depth + 1)
+
+    def _pair(self, mapping: _Mapping, event: events.Event, location: Location) -> None:
+        key = self._key(event)
+        here = (*location, key)
+        if key in mapping.data:
+            first = self._lines[here]
+            self._refuse(f"`{dotted(here)}` is defined twice, first on line {first}", event)
+        self._lines[here] = event.start_mark.line + 1
+        item = self._inner(next(self._stream), here)
+        mapping.size += item.size
+        mapping.depth = max(mapping.depth, item.depth)
+        if key == "<<":
+            mapping.merges.extend(item.value if isinstance(item.value, list) else [item.value])
+        else:
+            mapping.data[key] = item.value
+
+    def _inner(self, event: events.Event, location: Location) -> _Built:
+        if len(location) > MAX_DEPTH:
+            self._too_deep(event)
+        return self._value(event, location)
+
+    def _key(self, event: events.Event) -> str:
+        if not isinstance(event, events.ScalarEvent) or not event.value or event.tag is not None:
+            self._refuse("has a key that is not plain text", event)
+        return self._scalar(event) or event.value
+
+    def _merge(self, data: dict[str, Value], merged: Value, location: Location) -> None:
+        if not isinstance(merged, dict):
+            raise ConfigError(
+                self._path,
+                "`<<` needs a mapping, or a list of mappings",
+                line=self._lines[(*location, "<<")],
+            )
+        for key, value in merged.items():
+            data.setdefault(key, value)
+
+    def _count(self, size: int, event: events.Event) -> None:
+        self._values += size
+        if self._values > MAX_VALUES:
+            self._refuse(f"holds more than {MAX_VALUES:,} values", event)
+
+    def _too_deep(self, event: events.Event) -> NoReturn:
+        self._refuse(f"is nested more than {MAX_DEPTH} levels deep", event)
+
+    def _refuse(
+        self, problem: str, event: events.Event | None, hint: str | None = None
+    ) -> NoReturn:
+        line = event.start_mark.line + 1 if event else None
+        raise ConfigError(self._path, problem, line=line, hint=hint)
+
+
+def dotted(location: Location) -> str:
+    """Return a location as people write it: `servers.notes.args[0]`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "".join(steps).removeprefix(".")

@@ -1,0 +1,72 @@
+"""Read variables from an env file."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_BYTES = 1 << 20
+"""Bytes an env file may have."""
+
+_SKIPPED = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+_ASSIGNMENT = re.compile(
+    r"""
+    [ \t]*(?:export[ \t]+)?
+    (?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*
+    (?:"(?P<double>(?:[^"\\]|\\.)*)"
+      |'(?P<single>[^']*)'
+      |(?P<plain>(?!["'])[^\n]*?))
+    [ \t]*(?:(?<=[\s"'=])\#[^\n]*)?(?:\n|\Z)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+class EnvFileError(Exception):
+    """An env file that cannot be used."""
+
+    def __init__(self, path: Path, problem: str, line: int | None = None) -> None:
+        where = f"`{path}`" if line is None else f"`{path}`, line {line}"
+        super().__init__(f"{where}: {problem}")
+        self.path = path
+        self.problem = problem
+        self.line = line
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """Return the variables in an env file.
+
+    Raises:
+        EnvFileError: It cannot be read, or a line is not `NAME=value`.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise EnvFileError(path, (error.strerror or "cannot be read").lower()) from None
+    except UnicodeDecodeError:
+        raise EnvFileError(path, "is not UTF-8 text") from None
+    if len(raw) > MAX_BYTES or "\0" in text:
+        raise EnvFileError(path, "is not an env file")
+    return dict(_assignments(path, text.replace("\r\n", "\n")))
+
+
+def _assignments(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while position < len(text):
+        if skipped := _SKIPPED.match(text, position):
+            position = skipped.end()
+        elif found := _ASSIGNMENT.match(text, position):
+            yield found["name"], _value(found)
+            position = found.end()
+        else:
+            line = text.count("\n", 0, position) + 1
+            raise EnvFileError(path, "expected `NAME=value`", line)
+
+
+def _value(found: re.Match[str]) -> str:
+    if found["double"] is not None:
+        return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), found["double"])
+    return found["single"] if found["single"] is not None else found["plain"]

@@ -1,0 +1,242 @@
+"""Read `servers.yaml` from its file to its value."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from aggregator.config.client import translate
+from aggregator.config.document import Location, Value, dotted, read_document
+from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.form import FileForm, SettingsForm, keys
+from aggregator.config.server import Draft, Entry, draft, settle
+from aggregator.config.source import Source, anyone_can_write, read_text
+from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
+from aggregator.config.variables import CLIENTS, OURS, Expansion
+from aggregator.config.wording import nearest
+from aggregator.errors import ConfigError
+from aggregator.names import ServerName, prefixes
+
+TOOL_SEARCH_VARIABLE = "AGGREGATOR_TOOL_SEARCH"
+"""The environment variable that overrides `toolSearch`."""
+PYTHON_VARIABLE = "AGGREGATOR_PYTHON"
+"""Stands in the file for the interpreter that runs the aggregator."""
+
+_OUR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+_MAX_NAME = 64
+
+
+def load_config(path: Path, environ: Mapping[str, str]) -> Config:
+    """Return what a file says.
+
+    Raises:
+        ConfigError: It cannot be read, or cannot be used as written.
+    """
+    config = parse_config(read_text(path), path, environ)
+    if anyone_can_write(path):
+        warning = f"`{path}` can be changed by every user of this machine"
+        return replace(config, warnings=(warning, *config.warnings))
+    return config
+
+
+def parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
+    """Return what the text of a file says; relative paths in it start beside `path`.
+
+    Raises:
+        ConfigError: It cannot be used as written.
+    """
+    source = Source(path, read_document(text, str(path)))
+    return _Reading(source, environ).config()
+
+
+class _Reading:
+    """One reading of a file: gathers warnings on the way to its value."""
+
+    def __init__(self, source: Source, environ: Mapping[str, str]) -> None:
+        self._source = source
+        self._environ = environ
+        self._warnings: list[str] = []
+
+    def config(self) -> Config:
+        data = self._top()
+        form, variables = self._settings(data)
+        drafts = [draft(entry, self._source, variables) for entry in self._entries(data)]
+        if not drafts:
+            self._warnings.append("No servers are configured")
+        return Config(
+            path=self._source.path,
+            servers=MappingProxyType(self._settled(drafts)),
+            settings=self._overridden(form),
+            warnings=tuple(self._warnings),
+        )
+
+    def _top(self) -> dict[str, Value]:
+        data = self._source.document.data
+        hint = "Begin with `servers:`, and list the servers indented under it"
+        if data is None:
+            raise ConfigError(str(self._source.path), "is empty", hint=hint)
+        if not isinstance(data, dict):
+            raise self._source.error("must be a mapping with the key `servers`", (), hint)
+        if "servers" not in data and "mcpServers" not in data:
+            self._refuse_unknown(data)
+            raise self._source.error("has no `servers`", (), hint)
+        return data
+
+    def _refuse_unknown(self, data: dict[str, Value]) -> None:
+        for key in data:
+            if key not in _TOP_KEYS:
+                hint = nearest(key, _TOP_KEYS)
+                raise self._source.error(f"`{key}` is not a known key", (key,), hint)
+
+    def _settings(self, data: dict[str, Value]) -> tuple[SettingsForm, Mapping[str, str]]:
+        """Return the settings, and the variables that every server may use."""
+        written: dict[str, Value] = {key: value for key, value in data.items() if value is not None}
+        if "servers" not in data:
+            written = self._without_foreign(written)
+        builtin = {PYTHON_VARIABLE: sys.executable, **self._environ}
+        variables = {**self._shared(written.get("envFile"), builtin), **builtin}
+        settings = {key: value for key, value in written.items() if key not in _SECTIONS}
+        expanded = self._expanded(settings, variables)
+        return self._source.filled(SettingsForm, expanded, ()), variables
+
+    def _without_foreign(self, data: dict[str, Value]) -> dict[str, Value]:
+        """Drop what else a client keeps in the same file."""
+        foreign = [key for key in data if key not in _TOP_KEYS]
+        if foreign:
+            self._warnings.append(f"Ignored, as it means nothing here: {_listed(foreign)}")
+        return {key: value for key, value in data.items() if key in _TOP_KEYS}
+
+    def _shared(self, written: Value, variables: Mapping[str, str]) -> dict[str, str]:
+        if not isinstance(written, str):
+            return {}
+        expanded = self._expanded({"envFile": written}, variables)
+        path = self._source.resolved(str(expanded["envFile"]))
+        if not path.exists():
+            # Often kept out of version control: each server says what it misses.
+            self._warnings.append(f"`envFile` `{path}` does not exist")
+            return {}
+        try:
+            return read_env_file(path)
+        except EnvFileError as error:
+            raise ConfigError(str(path), error.problem, line=error.line) from None
+
+    def _expanded(
+        self, settings: Mapping[str, Value], variables: Mapping[str, str]
+    ) -> dict[str, Value]:
+        expansion = Expansion(variables)
+        expanded = {key: expansion.expand(value, (key,)) for key, value in settings.items()}
+        self._source.check_references(expansion)
+        for location, name in expansion.missing.items():
+            hint = f"Set it, or write a default: `${{{name}:-default}}`"
+            raise self._source.error(
+                f"`{dotted(location)}` needs the variable `{name}`, which is not set",
+                location,
+                hint,
+            )
+        return expanded
+
+    def _entries(self, data: dict[str, Value]) -> Iterator[Entry]:
+        ours = self._section(data, "servers")
+        for name, entry in ours.items():
+            location = ("servers", name)
+            if not _OUR_NAME.fullmatch(name):
+                hint = "Use letters, digits, `-`, `_` and `.`, at most 64, and a letter first"
+                raise self._source.error(f"`{name}` is not allowed as a name", location, hint)
+            yield Entry(ServerName(name), location, self._mapping(entry, location), OURS)
+        for name, entry in self._section(_named(data), "mcpServers").items():
+            yield self._client_entry(name, entry, ours)
+
+    def _client_entry(self, name: str, entry: Value, ours: Mapping[str, Value]) -> Entry:
+        location = ("mcpServers", name)
+        if not name.isprintable() or not name.strip() or len(name) > _MAX_NAME:
+            raise self._source.error(f"{name[:80]!r} is not allowed as a name", location)
+        if name in ours:
+            raise self._source.error(f"`{name}` is under both `servers` and `mcpServers`", location)
+        translation = translate(self._mapping(entry, location))
+        if translation.ignored:
+            self._warnings.append(
+                f"`{name}`: ignored, as it means nothing here: {_listed(translation.ignored)}"
+            )
+        return Entry(ServerName(name), location, translation.data, CLIENTS)
+
+    def _section(self, data: dict[str, Value], key: str) -> dict[str, Value]:
+        section = data.get(key)
+        if section is None:
+            return {}
+        if not isinstance(section, dict):
+            hint = "Write each server's name, a colon, and its keys indented below"
+            raise self._source.error(f"`{key}` must be a mapping", (key,), hint)
+        return section
+
+    def _mapping(self, entry: Value, location: Location) -> Mapping[str, Value]:
+        if entry is None:
+            return {}
+        if not isinstance(entry, dict):
+            raise self._source.error(f"`{dotted(location)}` must be a mapping", location)
+        return entry
+
+    def _settled(self, drafts: list[Draft]) -> dict[ServerName, ServerConfig]:
+        chosen = self._chosen_prefixes(drafts)
+        derived = prefixes(
+            [each.entry.name for each in drafts if each.entry.name not in chosen],
+            taken=chosen.values(),
+        )
+        settled = {**derived, **chosen}
+        return {
+            each.entry.name: settle(each, settled[each.entry.name], self._source) for each in drafts
+        }
+
+    def _chosen_prefixes(self, drafts: list[Draft]) -> dict[ServerName, str]:
+        chosen: dict[ServerName, str] = {}
+        for each in drafts:
+            if each.form.prefix is not None:
+                location = (*each.entry.location, "prefix")
+                self._check_prefix(each.form.prefix, location, chosen)
+                chosen[each.entry.name] = each.form.prefix
+        return chosen
+
+    def _check_prefix(
+        self, prefix: str, location: Location, chosen: Mapping[ServerName, str]
+    ) -> None:
+        clean = prefixes([prefix])[ServerName(prefix)] if prefix else ""
+        if clean != prefix:
+            raise self._source.error(
+                f"`{dotted(location)}` may only have letters, digits and single underscores",
+                location,
+                f"Use `{clean}`",
+            )
+        if prefix and prefix in chosen.values():
+            raise self._source.error(f"`{dotted(location)}` is used twice", location)
+
+    def _overridden(self, form: SettingsForm) -> Settings:
+        written = self._environ.get(TOOL_SEARCH_VARIABLE)
+        try:
+            mode = ToolSearchMode.parse(written) if written else form.tool_search
+        except ValueError:
+            raise ConfigError(
+                TOOL_SEARCH_VARIABLE, "must be `true`, `false`, `auto` or `auto:N`"
+            ) from None
+        values = form.model_dump(exclude={"env_file", "tool_search"})
+        return Settings(tool_search=mode, **values)
+
+
+def _named(data: dict[str, Value]) -> dict[str, Value]:
+    """Return the data with a list of named servers made a mapping, as one client writes it."""
+    section = data.get("mcpServers")
+    if not isinstance(section, list):
+        return data
+    named: dict[str, Value] = {
+        str(item.get("name")): item for item in section if isinstance(item, dict)
+    }
+    return {**data, "mcpServers": named}
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"  # noqa: PLR2004
+
+
+_TOP_KEYS = keys(FileForm)
+_SECTIONS = ("servers", "mcpServers")

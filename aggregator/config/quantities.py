@@ -1,0 +1,34 @@
+"""Durations and sizes as people write them."""
+
+import re
+
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+
+_SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
+_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+def seconds(text: str) -> float:
+    """Return the seconds in `30s`, `500ms`, `2m`, `1h` or a plain number of seconds.
+
+    Raises:
+        ValueError: It is not a duration.
+    """
+    return _quantity(text, _SECONDS)
+
+
+def size_in_bytes(text: str) -> int:
+    """Return the bytes in `16MiB`, `64 KiB` or a plain number of bytes.
+
+    Raises:
+        ValueError: It is not a size.
+    """
+    return int(_quantity(text, _BYTES))
+
+
+def _quantity(text: str, units: dict[str, float] | dict[str, int]) -> float:
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2].lower() not in units:
+        raise ValueError(text)
+    # Rounded, so that 400ms is 0.4 and not a hair beside it.
+    return round(float(match[1]) * units[match[2].lower()], 6)

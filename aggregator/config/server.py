@@ -1,0 +1,201 @@
+"""One server, from its entry in the file to its value."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from aggregator.config.document import Location, Value, dotted
+from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.form import ServerForm, keys
+from aggregator.config.source import Source
+from aggregator.config.values import ServerConfig
+from aggregator.config.variables import (
+    Dialect,
+    Expansion,
+    MissingVariableError,
+    expand,
+)
+from aggregator.names import ServerName
+
+_ONLY_FOR_PROGRAMS = ("args", "env", "env_file", "cwd")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A server as the file has it."""
+
+    name: ServerName
+    location: Location
+    data: Mapping[str, Value]
+    dialect: Dialect
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A server whose form is filled in, but whose prefix is not settled."""
+
+    entry: Entry
+    form: ServerForm
+    file_variables: Mapping[str, str]
+    problem: str | None = None
+
+
+def draft(entry: Entry, source: Source, variables: Mapping[str, str]) -> Draft:
+    """Return the entry with its variables filled in and its keys checked.
+
+    A variable or env file that is missing is the problem of this server alone.
+
+    Raises:
+        ConfigError: The entry cannot be used as written.
+    """
+    data = {key: value for key, value in entry.data.items() if value is not None}
+    own, problem = _file_variables(data.get("envFile"), entry, source, variables)
+    expansion = Expansion({**variables, **own}, entry.dialect)
+    expanded = {key: expansion.expand(value, (*entry.location, key)) for key, value in data.items()}
+    source.check_references(expansion)
+
+    # A key that waits for a variable cannot be checked; one that is unknown can.
+    waiting = {str(location[len(entry.location)]) for location in expansion.missing} & _KEYS
+    known = {key: value for key, value in expanded.items() if key not in waiting}
+    form = source.filled(ServerForm, known, entry.location)
+    problem = problem or _missing_variables(expansion)
+    if problem is None:
+        _check_transport(form, entry, source)
+    return Draft(entry, form, own, problem)
+
+
+def settle(draft: Draft, prefix: str, source: Source) -> ServerConfig:
+    """Return the server's value."""
+    form = draft.form
+    return ServerConfig(
+        name=draft.entry.name,
+        prefix=prefix,
+        type=form.type or ("http" if form.url else "stdio"),
+        command=_program(form.command[0], source) if form.command else None,
+        args=(*form.command[1:], *form.args),
+        env={**draft.file_variables, **form.env},
+        cwd=None if form.url else source.resolved(form.cwd or "."),
+        url=form.url,
+        headers=form.headers,
+        description=" ".join(form.description.split()),
+        always_load=form.always_load,
+        allow=form.tools.allow,
+        deny=form.tools.deny,
+        search_hints=form.search_hints,
+        enabled=form.enabled,
+        connect_timeout=form.connect_timeout,
+        call_timeout=form.call_timeout,
+        max_call_time=max(form.max_call_time, form.call_timeout),
+        max_message_bytes=form.max_message_bytes,
+        max_in_flight=form.max_in_flight,
+        max_queued=form.max_queued,
+        trust_annotations=form.trust_annotations,
+        honour_always_load=form.honour_always_load,
+        problem=draft.problem,
+    )
+
+
+def _file_variables(
+    written: Value, entry: Entry, source: Source, variables: Mapping[str, str]
+) -> tuple[dict[str, str], str | None]:
+    if not isinstance(written, str):
+        return {}, None
+    try:
+        path = source.resolved(expand(written, variables, entry.dialect))
+        return read_env_file(path), None
+    except MissingVariableError:
+        return {}, None  # reported with the other missing variables
+    except EnvFileError as error:
+        return {}, f"its `envFile` {error}"
+
+
+def _missing_variables(expansion: Expansion) -> str | None:
+    names = list(dict.fromkeys(expansion.missing.values()))
+    if not names:
+        return None
+    which = " and ".join(f"`{name}`" for name in names)
+    verb = "is" if len(names) == 1 else "are"
+    return (
+        f"{which} {verb} not set; many clients start servers without your environment. "
+        f"Put it in a file named by `envFile`, in `env` where the client configures "
+        f"the aggregator, or write a default: `${{{names[0]}:-default}}`"
+    )
+
+
+def _check_transport(form: ServerForm, entry: Entry, source: Source) -> None:
+    name = entry.name
+    if form.command and form.url:
+        raise source.error(f"`{name}` has both `command` and `url`", entry.location)
+    if not form.command and not form.url:
+        raise source.error(
+            f"`{name}` has neither `command` nor `url`",
+            entry.location,
+            "Use `command` to start a program, or `url` to reach a server over HTTP",
+        )
+    if form.url:
+        _check_url(form, form.url, entry, source)
+    else:
+        _check_command(form, entry, source)
+
+
+def _check_url(form: ServerForm, url: str, entry: Entry, source: Source) -> None:
+    location = (*entry.location, "url")
+    if not _is_http(url):
+        raise source.error(f"`{dotted(location)}` must begin with http:// or https://", location)
+    if form.type == "stdio":
+        raise source.error(
+            f"`{entry.name}` has a `url`, so its `type` must be `http` or `sse`",
+            (*entry.location, "type"),
+        )
+    for field in _ONLY_FOR_PROGRAMS:
+        if getattr(form, field):
+            _refuse_useless(field, "url", entry, source)
+
+
+def _check_command(form: ServerForm, entry: Entry, source: Source) -> None:
+    location = (*entry.location, "command")
+    program = form.command[0]
+    if form.type not in {None, "stdio"}:
+        raise source.error(
+            f"`{entry.name}` has a `command`, so its `type` must be `stdio`",
+            (*entry.location, "type"),
+        )
+    if form.headers:
+        _refuse_useless("headers", "command", entry, source)
+    if not program.strip():
+        raise source.error(f"`{dotted(location)}` is empty", location)
+    if " " in program and not _is_path(program):
+        first, _, rest = program.partition(" ")
+        raise source.error(
+            f"`{dotted(location)}` must be the program alone",
+            location,
+            f"Write `command: {first}` and put the rest in `args`" if rest else None,
+        )
+
+
+def _refuse_useless(field: str, beside: str, entry: Entry, source: Source) -> None:
+    key = ServerForm.model_fields[field].alias or field
+    location = (*entry.location, key)
+    raise source.error(f"`{dotted(location)}` has no meaning beside `{beside}`", location)
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and not _SPACE.search(url)
+    except ValueError:
+        return False
+
+
+def _program(command: str, source: Source) -> str:
+    """Return a path as an absolute one, and a bare name as it is, to be found on the PATH."""
+    return str(source.resolved(command)) if _is_path(command) else command
+
+
+def _is_path(command: str) -> bool:
+    return "/" in command or "\\" in command or command.startswith("~")
+
+
+_SPACE = re.compile(r"[\s\x00-\x1f]")
+_KEYS = frozenset(keys(ServerForm))

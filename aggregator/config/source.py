@@ -1,0 +1,102 @@
+"""The file itself: its text, and errors that point into it."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, dotted
+from aggregator.config.variables import Expansion
+from aggregator.config.wording import first_problem
+from aggregator.errors import ConfigError
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that has been read, and the place relative paths in it start from."""
+
+    path: Path
+    document: Document
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the file."""
+        return self.path.absolute().parent
+
+    def resolved(self, written: str) -> Path:
+        """Return a path in the file as an absolute one."""
+        return self.directory / Path(written).expanduser()
+
+    def error(self, problem: str, location: Location, hint: str | None = None) -> ConfigError:
+        """Return an error that points at a location."""
+        return ConfigError(str(self.path), problem, line=self.document.line(location), hint=hint)
+
+    def check_references(self, expansion: Expansion) -> None:
+        """Refuse a `${` that begins nothing.
+
+        Raises:
+            ConfigError: There is one.
+        """
+        for location in expansion.bad:
+            raise self.error(
+                f"`{dotted(location)}` has a `${{` that is not `${{NAME}}` or `${{NAME:-default}}`",
+                location,
+                "Write `$${` for a literal `${`",
+            )
+
+    def filled(self, form: type[_Form], data: Value, location: Location) -> _Form:
+        """Return the form filled in with what stands at a location.
+
+        Raises:
+            ConfigError: It does not fit.
+        """
+        try:
+            return form.model_validate(data)
+        except ValidationError as error:
+            # Not chained: pydantic's own text quotes values, and they may be secrets.
+            raise first_problem(error, self.document, str(self.path), location) from None
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        ConfigError: There is no such file, or it is not text of a reasonable size.
+    """
+    raw = _read_bytes(path)
+    if len(raw) > MAX_CHARACTERS:
+        raise ConfigError(str(path), "is larger than 1 MiB")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            str(path), "is not UTF-8 text", line=line, hint="Save the file as UTF-8"
+        ) from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_CHARACTERS + 1)
+    except FileNotFoundError:
+        hint = "Create it, or name another file with `--config`"
+        raise ConfigError(str(path), "does not exist", hint=hint) from None
+    except IsADirectoryError:
+        hint = "Name the file in it, such as `servers.yaml`"
+        raise ConfigError(str(path), "is a directory", hint=hint) from None
+    except OSError as error:
+        reason = (error.strerror or "unknown reason").lower()
+        raise ConfigError(str(path), f"cannot be read: {reason}") from None
+    except ValueError:
+        raise ConfigError(repr(str(path)), "is not a path") from None
+
+
+def anyone_can_write(path: Path) -> bool:
+    """Return whether every user of this machine may change which programs are started."""
+    return os.name == "posix" and bool(path.stat().st_mode & stat.S_IWOTH)

@@ -1,0 +1,123 @@
+"""Put the values of variables in the place of `${NAME}`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aggregator.config.document import Location, Value
+
+_MAX_NESTING = 8
+"""Defaults that may stand inside defaults."""
+
+_DOLLAR = re.compile(r"\$[${]")
+_REFERENCE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL | re.ASCII)
+# Clients also write `${env:NAME}`, and `${input:id}` for what they ask the person.
+_CLIENT_REFERENCE = re.compile(
+    r"(?:env:)?((?:input:)?[A-Za-z_][A-Za-z0-9_-]*?)(?::-(.*))?", re.DOTALL | re.ASCII
+)
+
+
+class MissingVariableError(Exception):
+    """A variable that has neither a value nor a default."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class BadReferenceError(Exception):
+    """A `${` that does not begin a reference to a variable."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a kind of file writes variables."""
+
+    reference: re.Pattern[str]
+    doubled: str
+    """What `$$` stands for."""
+    strict: bool
+    """Whether an unknown `${…}` is an error; otherwise it stays as it is."""
+
+
+OURS = Dialect(_REFERENCE, "$", strict=True)
+CLIENTS = Dialect(_CLIENT_REFERENCE, "$$", strict=False)
+
+
+@dataclass
+class Expansion:
+    """Expands every text in a value, and collects what could not be."""
+
+    variables: Mapping[str, str]
+    dialect: Dialect = OURS
+    missing: dict[Location, str] = field(default_factory=dict[Location, str])
+    """The first missing variable of each text that has one."""
+    bad: list[Location] = field(default_factory=list[Location])
+
+    def expand(self, value: Value, location: Location) -> Value:
+        """Return the value with every text in it expanded."""
+        match value:
+            case str():
+                return self._text(value, location)
+            case list():
+                return [self.expand(item, (*location, at)) for at, item in enumerate(value)]
+            case dict():
+                return {key: self.expand(item, (*location, key)) for key, item in value.items()}
+            case None:
+                return None
+
+    def _text(self, text: str, location: Location) -> str:
+        try:
+            return expand(text, self.variables, self.dialect)
+        except MissingVariableError as error:
+            self.missing[location] = error.name
+        except BadReferenceError:
+            if self.dialect.strict:
+                self.bad.append(location)
+        return text
+
+
+def expand(
+    text: str, variables: Mapping[str, str], dialect: Dialect = OURS, nesting: int = 0
+) -> str:
+    """Return the text with `${NAME}` and `${NAME:-default}` replaced, and `$$` made `$`.
+
+    Raises:
+        MissingVariableError: A variable has neither a value nor a default.
+        BadReferenceError: A `${` does not begin a reference.
+    """
+    parts: list[str] = []
+    position = 0
+    while found := _DOLLAR.search(text, position):
+        parts.append(text[position : found.start()])
+        if found.group() == "$$":
+            parts.append(dialect.doubled)
+            position = found.end()
+            continue
+        position = _closing(text, found.end())
+        body = text[found.end() : position - 1]
+        parts.append(_resolved(body, variables, dialect, nesting))
+    return "".join([*parts, text[position:]])
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the position after the brace that closes the one before `start`."""
+    open_braces = 1
+    for position in range(start, len(text)):
+        open_braces += {"{": 1, "}": -1}.get(text[position], 0)
+        if open_braces == 0:
+            return position + 1
+    raise BadReferenceError
+
+
+def _resolved(body: str, variables: Mapping[str, str], dialect: Dialect, nesting: int) -> str:
+    found = dialect.reference.fullmatch(body)
+    if nesting > _MAX_NESTING or (found is None and dialect.strict):
+        raise BadReferenceError
+    if found is None:
+        return f"${{{body}}}"
+    value = variables.get(found[1])
+    if found[2] is None and value is None:
+        raise MissingVariableError(found[1])
+    # As in a shell, a default also stands in for an empty value.
+    return value or (expand(found[2], variables, dialect, nesting + 1) if found[2] else "")

@@ -1,0 +1,71 @@
+"""Say what is wrong with a value, without quoting it: it may hold a secret."""
+
+from difflib import get_close_matches
+from typing import get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from aggregator.config.document import Document, Location, dotted
+from aggregator.config.form import FileForm, ServerForm, ToolsForm, keys
+from aggregator.config.values import ServerType, SurfaceChoice
+from aggregator.errors import ConfigError
+
+_EXPECTED = {
+    "string_type": "must be text",
+    "bool_parsing": "must be `true` or `false`",
+    "bool_type": "must be `true` or `false`",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+}
+
+
+def first_problem(
+    error: ValidationError, document: Document, path: str, base: Location
+) -> ConfigError:
+    """Return the first of the problems, in the order of the file, as an error to show."""
+    found = error.errors(include_url=False, include_input=True, include_context=True)
+    located = [(document.line((*base, *each["loc"])), each) for each in found]
+    line, first = min(located, key=lambda pair: pair[0])
+    location = (*base, *first["loc"])
+    return ConfigError(
+        path, f"`{dotted(location)}` {_said(first)}", line=line, hint=_hint(first, location)
+    )
+
+
+def _said(error: ErrorDetails) -> str:
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        return "is not a known key"
+    if kind == "literal_error":
+        return f"must be one of {error.get('ctx', {}).get('expected', '')}".replace("'", "`")
+    if kind in {"greater_than_equal", "less_than_equal"}:
+        return error["msg"].replace("Input should be", "must be")
+    return _EXPECTED.get(kind, error["msg"])
+
+
+def _hint(error: ErrorDetails, location: Location) -> str | None:
+    if error["type"] == "extra_forbidden":
+        return nearest(str(location[-1]), _keys_beside(location))
+    if error["type"] == "literal_error":
+        return nearest(str(error["input"]), (*get_args(SurfaceChoice), *get_args(ServerType)))
+    return None
+
+
+def _keys_beside(location: Location) -> tuple[str, ...]:
+    form: type[BaseModel] = FileForm
+    if len(location) == 3:  # noqa: PLR2004 servers, a name, a key
+        form = ServerForm
+    elif len(location) > 3:  # noqa: PLR2004
+        form = ToolsForm
+    return keys(form)
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str | None:
+    """Return a suggestion of the known word that looks most like this one."""
+    by_lower = {each.lower().replace("_", ""): each for each in known}
+    found = get_close_matches(word.lower().replace("_", "").replace("-", ""), by_lower, 1, 0.6)
+    return f"Did you mean `{by_lower[found[0]]}`?" if found else None
