@@ -1,0 +1,236 @@
+"""Which tools one client sees, on which surface."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from aggregator.catalog import Catalog, JsonObject, ToolEntry, as_object
+from aggregator.clients import ClientProfile
+from aggregator.config.values import SurfaceChoice, ToolSearchMode
+from aggregator.names import ToolName
+
+Surface = Literal["promote", "hybrid", "relay", "full"]
+Era = Literal["handshake", "modern"]
+Route = Literal["direct", "CallTool", "CallReadOnlyTool"]
+
+ALWAYS_LOAD = "anthropic/alwaysLoad"
+"""The `_meta` key that keeps a client which defers tools by itself from hiding one again."""
+SETTLED_TIME_TO_LIVE = 300_000
+"""Milliseconds a list may be kept once no server is pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A surface, and why it was chosen."""
+
+    surface: Surface
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How one client reaches the catalog now."""
+
+    surface: Surface
+    searching: bool
+    """Whether the meta-tools are offered where there is something to search or to wait for."""
+    why: str
+
+
+def expose(
+    deferral: "Deferral",
+    setting: SurfaceChoice,
+    era: Era,
+    profile: ClientProfile,
+    observed_relist: bool | None,
+) -> Exposure:
+    """Decide how one client reaches a catalog of this size."""
+    if deferral.mode.never:
+        return Exposure("full", searching=False, why="tool search is switched off")
+
+    choice = explain_surface(setting, era, profile, observed_relist)
+    if choice.surface == "full":
+        return Exposure("full", searching=False, why=choice.why)
+    if not deferral.deferring:
+        return Exposure("full", searching=True, why=deferral.why)
+    return Exposure(choice.surface, searching=True, why=choice.why)
+
+
+def choose_surface(
+    setting: SurfaceChoice, era: Era, profile: ClientProfile, observed_relist: bool | None
+) -> Surface:
+    """Choose how found tools become callable for one client."""
+    return explain_surface(setting, era, profile, observed_relist).surface
+
+
+def explain_surface(
+    setting: SurfaceChoice, era: Era, profile: ClientProfile, observed_relist: bool | None
+) -> Choice:
+    """Choose a surface; the word of a person comes first, then the era, then the client."""
+    wanted = setting if profile.surface is None else profile.surface
+    if wanted == "auto":
+        return _automatic(era, profile, observed_relist)
+    if era == "modern" and wanted in {"promote", "hybrid"}:
+        return Choice("relay", f"`{wanted}` is configured, but this era forbids a growing list")
+    return Choice(wanted, "it is configured")
+
+
+def _automatic(era: Era, profile: ClientProfile, observed_relist: bool | None) -> Choice:
+    if era == "modern":
+        return Choice("relay", "in this era a search must not change the list")
+
+    known = f"{profile.title}: {profile.evidence}"
+    match profile.calls_late_tools, observed_relist:
+        case True, False:
+            return Choice("hybrid", f"{known}; but it was seen not to list again")
+        case True, _:
+            return Choice("promote", known)
+        case None, False:
+            return Choice("relay", f"{known}; it was seen not to list again")
+        case None, _:
+            # Seen to list again is no proof that its model gets the new tools in time.
+            return Choice("hybrid", f"{known}; so both ways are open")
+        case _:
+            # Nor is it worth a changed list: what is known of these clients is about the model.
+            return Choice("relay", known)
+
+
+def visible(
+    catalog: Catalog,
+    *,
+    surface: Surface,
+    meta_tools: Sequence[JsonObject],
+    loaded: Iterable[ToolName],
+    searching: bool,
+) -> tuple[JsonObject, ...]:
+    """Return the one page that answers `tools/list`; `meta_tools` are those of the surface."""
+    full = surface == "full" or not searching
+    shown: dict[str, JsonObject] = {}
+    if searching and _is_search_useful(catalog, full=full):
+        shown |= {tool["name"]: tool for tool in meta_tools}
+
+    chosen = catalog.entries.values() if full else _chosen(catalog, surface, loaded)
+    for entry in chosen:
+        if entry.name not in shown:
+            shown[entry.name] = definition(entry, keep=entry.always_load or not full)
+    return tuple(shown.values())
+
+
+def _is_search_useful(catalog: Catalog, *, full: bool) -> bool:
+    """Say whether a search could find, or tell, what the list does not show."""
+    if catalog.pending or full:
+        return bool(catalog.pending)
+    # A failed server has nothing to find, but only a search can tell why its tools are missing.
+    deferred = (not entry.always_load for entry in catalog.entries.values())
+    return bool(catalog.failed) or any(deferred)
+
+
+def _chosen(catalog: Catalog, surface: Surface, loaded: Iterable[ToolName]) -> Iterator[ToolEntry]:
+    yield from (entry for entry in catalog.entries.values() if entry.always_load)
+    if surface != "relay":
+        yield from (catalog.entries[name] for name in loaded if name in catalog.entries)
+
+
+def definition(entry: ToolEntry, *, keep: bool) -> JsonObject:
+    """Return an entry as a client lists it; `keep` asks the client not to defer it by itself."""
+    shown = {**entry.tool, "name": entry.name}
+    if keep:
+        shown["_meta"] = {**as_object(entry.tool.get("_meta")), ALWAYS_LOAD: True}
+    return shown
+
+
+def call_route(
+    entry: ToolEntry, *, surface: Surface, visible_to_client: bool, relists: bool | None
+) -> Route:
+    """Say how this client's model calls a found tool."""
+    joins_in_time = surface == "promote" or (surface != "relay" and relists is True)
+    if visible_to_client or joins_in_time:
+        return "direct"
+    return "CallReadOnlyTool" if entry.read_only else "CallTool"
+
+
+def time_to_live(catalog: Catalog) -> int:
+    """Return for how many milliseconds a list may be kept: any pending server may add to it."""
+    return 0 if catalog.pending else SETTLED_TIME_TO_LIVE
+
+
+def approximate_tokens(entry: ToolEntry) -> int:
+    """Return about how many tokens a definition costs a model, at 2.5 characters each."""
+    return _tokens(_characters(entry))
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters * 2 // 5)
+
+
+def _characters(entry: ToolEntry) -> int:
+    schema = json.dumps(entry.input_schema, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return len(entry.name) + len(entry.description) + len(schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    entry: ToolEntry
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """Whether tools are deferred, for a catalog as it grows; replaced, never changed."""
+
+    mode: ToolSearchMode
+    context_window: int
+    deferring: bool
+    _counts: Mapping[ToolName, _Count] = field(default_factory=dict[ToolName, _Count], repr=False)
+
+    @classmethod
+    def starting(cls, mode: ToolSearchMode, context_window: int) -> "Deferral":
+        """Return what holds before any tool is known."""
+        return cls(mode, context_window, deferring=mode.always)
+
+    @property
+    def threshold(self) -> int:
+        """The tokens that deferrable definitions may cost before they are deferred."""
+        return self.context_window * self.mode.percent // 100
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that deferrable definitions cost; counted only where it decides."""
+        return _tokens(_total(self._counts))
+
+    @property
+    def why(self) -> str:
+        """The facts behind the decision."""
+        if self.mode.always or self.mode.never:
+            return f"`toolSearch: {self.mode}` is configured"
+        relation = "have exceeded" if self.deferring else "do not exceed"
+        return (
+            f"the definitions (about {self.tokens:,} tokens) {relation} {self.mode.percent} % "
+            f"of the context window ({self.threshold:,} tokens)"
+        )
+
+    def updated(self, catalog: Catalog) -> "Deferral":
+        """Return what holds for a newer catalog; once tools are deferred, they stay so."""
+        if self.mode.always or self.mode.never:
+            return self
+
+        counts = {
+            name: self._counted(entry)
+            for name, entry in catalog.entries.items()
+            if not entry.always_load
+        }
+        # In characters, since half a token more is more. Once over, it stays so: going back
+        # would change every client's list each time a server comes and goes.
+        exceeds = _total(counts) * 2 > self.threshold * 5
+        return replace(self, deferring=self.deferring or exceeds, _counts=counts)
+
+    def _counted(self, entry: ToolEntry) -> _Count:
+        known = self._counts.get(entry.name)
+        if known is not None and known.entry is entry:
+            return known
+        return _Count(entry, _characters(entry))
+
+
+def _total(counts: Mapping[ToolName, _Count]) -> int:
+    return sum(count.characters for count in counts.values())
