@@ -276,9 +276,12 @@ def test_the_threshold_is_rounded_down():
     assert counting("auto:10", 1_009, costing(251)).deferring
 
 
-@pytest.mark.parametrize(("mode", "deferring"), [("true", True), ("auto:0", True)])
-def test_always_defers_even_an_empty_catalog(mode: str, deferring: bool):
-    assert counting(mode, 1_000).deferring is deferring
+@pytest.mark.parametrize("mode", ["true", "auto:0"])
+def test_always_defers_even_an_empty_catalog(mode: str):
+    deferral = counting(mode, 1_000)
+
+    assert deferral.deferring
+    assert "toolSearch: true" in deferral.why
 
 
 @pytest.mark.parametrize("mode", ["false", "auto:100"])

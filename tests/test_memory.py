@@ -2,7 +2,8 @@ import json
 import os
 import resource
 import stat
-from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path, PosixPath
 
 import pytest
 from hypothesis import given
@@ -150,6 +151,39 @@ def test_a_full_disk_leaves_the_old_file_whole_and_no_litter(path: Path):
     assert written(path) == {"clients": {"opencode": 1}}
     assert book.save()
     assert written(path) == {"clients": {"opencode": 1, "gemini": 2}}
+
+
+def test_a_corrupt_file_that_cannot_be_moved_aside_is_left_alone(path: Path):
+    path.with_suffix(".corrupt").mkdir(parents=True)
+    path.write_text("{", encoding="utf-8")
+    book = Notebook(path)
+    book.put("clients", "opencode", 1)
+
+    assert not book.save()
+    assert book.get("clients", "opencode") == 1
+    assert path.read_text(encoding="utf-8") == "{"
+
+
+class Busy(PosixPath):
+    """A path that tells when it is looked at, which is in the middle of a save."""
+
+    on_look: Callable[[], None] = staticmethod(lambda: None)
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        self.on_look()
+        return super().stat(follow_symlinks=follow_symlinks)
+
+
+def test_a_fact_learned_while_others_are_saved_is_kept_for_the_next_save(tmp_path: Path):
+    busy = Busy(tmp_path / "state.json")
+    book = Notebook(busy)
+    book.put("clients", "early", 1)
+    busy.on_look = lambda: book.put("clients", "late", 2)
+
+    assert not book.save()
+    assert written(busy) == {"clients": {"early": 1}}
+    assert book.save()
+    assert written(busy) == {"clients": {"early": 1, "late": 2}}
 
 
 def test_a_pipe_in_place_of_the_file_does_not_hang(path: Path):
