@@ -17,6 +17,7 @@ class Overlong:
     """A line that was longer than the limit, with its two ends."""
 
     head: bytes
+    """Its first bytes, without what may stand before a message."""
     tail: bytes
     size: int
     """Bytes the line had, without its line break."""
@@ -62,9 +63,9 @@ class Framing:
             self._partial += piece
             return
         if not self._head:
-            room = KEPT_BYTES - len(self._partial)
-            self._head = bytes(self._partial[:KEPT_BYTES]) + piece[: max(room, 0)]
+            self._head = bytes(self._partial[:KEPT_BYTES])
             self._partial = self._partial[-KEPT_BYTES:]
+        self._head += piece[: KEPT_BYTES - len(self._head)]
         self._partial += piece[-KEPT_BYTES:]
         del self._partial[:-KEPT_BYTES]
 
@@ -72,12 +73,12 @@ class Framing:
         partial, head, size = self._partial, self._head, self._size
         self._partial, self._head, self._size = bytearray(), b"", 0
         if size > self._limit:
-            return Overlong(head, bytes(partial), size)
+            return Overlong(_trimmed(head), bytes(partial), size)
         return _trimmed(bytes(partial))
 
     def _whole(self, line: bytes) -> bytes | Overlong:
         if len(line) > self._limit:
-            return Overlong(line[:KEPT_BYTES], line[-KEPT_BYTES:], len(line))
+            return Overlong(_trimmed(line[:KEPT_BYTES]), line[-KEPT_BYTES:], len(line))
         return _trimmed(line)
 
 

@@ -1,0 +1,223 @@
+"""What `faulty.py` can do wrong when its tool `fault` is called; see there."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+Json = dict[str, Any]
+
+CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+
+class Wire:
+    """Standard output, and the ways to answer on it."""
+
+    def write(self, data: bytes) -> None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def send(self, message: object) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def answer(self, identifier: object, result: Json) -> None:
+        self.send({"jsonrpc": "2.0", "id": identifier, "result": result})
+
+    def text(self, identifier: object, text: str) -> None:
+        self.answer(identifier, text_result(text))
+
+
+def text_result(text: str) -> Json:
+    return {"content": [{"type": "text", "text": text}], "resultType": "complete"}
+
+
+def raw_answer(identifier: object, result: str) -> bytes:
+    return f'{{"jsonrpc":"2.0","id":{json.dumps(identifier)},"result":{result}}}'.encode()
+
+
+def raw(result: str) -> Callable[[Wire, object, int], None]:
+    """A fault that is an answer with this very text as its result."""
+    return lambda wire, identifier, _: wire.write(raw_answer(identifier, result) + b"\n")
+
+
+def not_utf8(wire: Wire, identifier: object, _size: int) -> None:
+    line = raw_answer(identifier, '{"content":[{"type":"text","text":"caf#"}]}')
+    wire.write(line.replace(b"#", b"\xe9") + b"\n")
+
+
+def noise(wire: Wire, identifier: object, size: int) -> None:
+    wire.write(b"Loading model ... 50 %\n" * (size or 5))
+    wire.text(identifier, "after the noise")
+
+
+def deep(wire: Wire, identifier: object, size: int) -> None:
+    depth = size or 100_000
+    wire.write(raw_answer(identifier, '{"a":' + "[" * depth + "]" * depth + "}") + b"\n")
+
+
+def huge_line(wire: Wire, identifier: object, size: int) -> None:
+    frame = raw_answer(identifier, '{"content":[{"type":"text","text":"#"}]}')
+    head, tail = frame.split(b"#")
+    wire.write(head)
+    left = (size or 1) - len(frame) + 1
+    while left > 0:
+        wire.write(b"x" * min(left, 1 << 20))
+        left -= 1 << 20
+    wire.write(tail + b"\n")
+
+
+def huge_line_with_id_last(wire: Wire, identifier: object, size: int) -> None:
+    wire.write(b'{"result":{"text":"' + b"x" * size + b'"},"jsonrpc":"2.0","id":')
+    wire.write(json.dumps(identifier).encode() + b"}\n")
+
+
+def trickle(wire: Wire, identifier: object, size: int) -> None:
+    for byte in raw_answer(identifier, json.dumps(text_result("x" * size))) + b"\n":
+        wire.write(bytes([byte]))
+
+
+def partial(wire: Wire, identifier: object, _size: int) -> None:
+    wire.write(raw_answer(identifier, '{"content":[]}')[:-8])
+    os._exit(0)
+
+
+def batch(wire: Wire, identifier: object, _size: int) -> None:
+    result = text_result("in a batch")
+    wire.send([CHANGED, {"jsonrpc": "2.0", "id": identifier, "result": result}])
+
+
+def glued(wire: Wire, identifier: object, _size: int) -> None:
+    result = raw_answer(identifier, json.dumps(text_result("glued")))
+    wire.write(json.dumps(CHANGED).encode() + result + b"\n")
+
+
+def byte_order_mark(wire: Wire, identifier: object, _size: int) -> None:
+    result = raw_answer(identifier, json.dumps(text_result("marked")))
+    wire.write(b"\xef\xbb\xbf" + result + b"\r\n\r\n")
+
+
+def stop_reading(wire: Wire, identifier: object, _size: int) -> None:
+    wire.text(identifier, "I am not listening any more")
+    sleep_for_ever()
+
+
+def close_stdin(wire: Wire, identifier: object, _size: int) -> None:
+    os.close(0)
+    wire.text(identifier, "I cannot hear you any more")
+    sleep_for_ever()
+
+
+def close_stdout(_wire: Wire, _identifier: object, _size: int) -> None:
+    os.close(1)
+    sleep_for_ever()
+
+
+def storm(wire: Wire, identifier: object, size: int) -> None:
+    wire.write((json.dumps(CHANGED).encode() + b"\n") * (size or 20_000))
+    wire.text(identifier, "after the storm")
+
+
+def twice(wire: Wire, identifier: object, _size: int) -> None:
+    wire.text(identifier, "first")
+    wire.text(identifier, "second")
+
+
+def stranger(wire: Wire, identifier: object, _size: int) -> None:
+    wire.text(987_654, "for nobody")
+    wire.text(identifier, "for you")
+
+
+def stderr_flood(wire: Wire, identifier: object, size: int) -> None:
+    sys.stderr.buffer.write(b"\x1b[31mwarning\x1b[0m: something odd happened\n" * (size or 10_000))
+    sys.stderr.buffer.flush()
+    wire.text(identifier, "after the flood")
+
+
+def secret(wire: Wire, identifier: object, _size: int) -> None:
+    told = f"the key is {os.environ.get('API_KEY')}\n".encode()
+    sys.stderr.buffer.write(told)
+    sys.stderr.buffer.flush()
+    wire.write(told)
+    wire.text(identifier, "told")
+
+
+def die(_wire: Wire, _identifier: object, _size: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end(_wire: Wire, _identifier: object, size: int) -> None:
+    sys.stderr.write("cannot go on\n")
+    sys.stderr.flush()
+    os._exit(size or 3)
+
+
+def fork(wire: Wire, identifier: object, _size: int) -> None:
+    wire.text(identifier, str(leave_behind(daemon=False)))
+
+
+def fork_and_die(_wire: Wire, _identifier: object, _size: int) -> None:
+    leave_behind(daemon=False)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def daemon(wire: Wire, identifier: object, _size: int) -> None:
+    wire.text(identifier, str(leave_behind(daemon=True)))
+
+
+def leave_behind(*, daemon: bool) -> int:
+    """Start a process that ignores SIGTERM and holds our pipes; return its pid."""
+    heard, told = os.pipe()
+    if (pid := os.fork()) == 0:
+        if daemon:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.write(told, str(os.getpid()).encode())
+        sleep_for_ever()
+    if daemon:
+        os.waitpid(pid, 0)
+    return int(os.read(heard, 16))
+
+
+def sleep_for_ever() -> NoReturn:
+    while True:
+        signal.pause()
+
+
+FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
+    "ok": lambda wire, identifier, _: wire.text(identifier, "no fault"),
+    "hang": lambda _wire, _identifier, _size: None,
+    "die": die,
+    "exit": end,
+    "nonutf8": not_utf8,
+    "noise": noise,
+    "deep": deep,
+    "surrogate": raw(r'{"content":[{"type":"text","text":"cut \ud83d"}]}'),
+    "bigint": raw('{"content":[],"structuredContent":{"n":' + "9" * 1_000_000 + "}}"),
+    "null": raw("null"),
+    "nan": raw('{"content":[],"structuredContent":{"n":NaN,"m":-Infinity}}'),
+    "text_result": raw('"done"'),
+    "wrong_shape": raw('{"content":7}'),
+    "garbage": raw('{"content": nope}'),
+    "hugeline": huge_line,
+    "hugetail": huge_line_with_id_last,
+    "trickle": trickle,
+    "partial": partial,
+    "batch": batch,
+    "glued": glued,
+    "bom": byte_order_mark,
+    "stop_reading": stop_reading,
+    "close_stdin": close_stdin,
+    "close_stdout": close_stdout,
+    "storm": storm,
+    "twice": twice,
+    "stranger": stranger,
+    "stderr": stderr_flood,
+    "secret": secret,
+    "fork": fork,
+    "fork_and_die": fork_and_die,
+    "daemon": daemon,
+}
