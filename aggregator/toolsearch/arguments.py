@@ -1,0 +1,196 @@
+"""What a model sent to a meta-tool, read as it was meant."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from aggregator.catalog import JsonObject, is_object
+from aggregator.toolsearch.offer import (
+    CALL_READ_ONLY_TOOL,
+    CALL_TOOL,
+    DEFAULT_RESULTS,
+    MAX_QUERIES,
+    MAX_RESULTS,
+    MAX_WAIT,
+    TOOL_SEARCH,
+)
+from aggregator.toolsearch.schema import Json, is_array
+from aggregator.toolsearch.wording import one_line
+
+MAX_QUERY = 10_000
+"""Characters of one query that are kept; the search reads fewer still."""
+MAX_OFFSET = 100_000
+"""Hits that can be skipped."""
+MAX_NUMBER = 10**15
+"""Numbers up to here are taken for words; a larger one is a mistake."""
+
+_QUERY_KEYS = ("query", "q", "search", "text", "keywords", "tool_name", "name")
+_QUERIES_KEYS = ("queries", "searches")
+_RESULTS_KEYS = ("max_results", "maxResults", "limit", "top_k", "n")
+_NAME_KEYS = ("name", "tool", "tool_name", "toolName")
+_ARGUMENTS_KEYS = ("args", "input", "params", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What `ToolSearch` is asked."""
+
+    queries: tuple[str, ...] = ("",)
+    max_results: int = DEFAULT_RESULTS
+    """Matches for each query."""
+    offset: int = 0
+    wait: float = 0.0
+    """Seconds to give pending servers before answering."""
+    notes: tuple[str, ...] = ()
+    """What could not be used of what was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """The tool `CallTool` is to call, by any of its names, and its arguments."""
+
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a call cannot be understood, and what to send instead."""
+
+    text: str
+
+
+def parse_search(arguments: Json, max_results: int = DEFAULT_RESULTS) -> SearchRequest:
+    """Read the arguments of `ToolSearch`; whatever is sent asks for something."""
+    sent = unpacked(arguments)
+    if not is_object(sent):
+        return SearchRequest(_queries(sent) or ("",), max_results)
+    notes: list[str] = []
+    queries = [text for key in _QUERY_KEYS + _QUERIES_KEYS for text in _queries(sent.get(key))]
+    unique = tuple(dict.fromkeys(queries)) or ("",)
+    if len(unique) > MAX_QUERIES:
+        notes.append(f"Only the first {MAX_QUERIES} queries were answered.")
+
+    def number(keys: Sequence[str], default: float, low: float, high: float) -> float:
+        key = next((key for key in keys if sent.get(key) is not None), keys[0])
+        if (value := sent.get(key)) is None:
+            return default
+        if (read := _number(value)) is None:
+            notes.append(f"`{key}` was not a number; {default:g} was used.")
+            return default
+        return min(max(read, low), high)
+
+    return SearchRequest(
+        queries=unique[:MAX_QUERIES],
+        max_results=int(number(_RESULTS_KEYS, max_results, 1, MAX_RESULTS)),
+        offset=int(number(("offset", "skip"), 0, 0, MAX_OFFSET)),
+        wait=float(number(("wait", "wait_seconds"), 0, 0, MAX_WAIT)),
+        notes=tuple(notes),
+    )
+
+
+def parse_call(
+    arguments: Json, knows: Callable[[str], bool] = lambda _name: True
+) -> CallRequest | Problem:
+    """Read the arguments of `CallTool`; `knows` tells which of several texts names a tool."""
+    sent = unpacked(arguments)
+    for _nested in range(2):
+        request = _call(sent, knows)
+        # Models wrap a call in another one now and then; what they mean is the inner call.
+        if isinstance(request, Problem) or not _is_call_tool(request.name):
+            return request
+        sent = request.arguments
+    return Problem(f"`name` must be the tool to call, not `{CALL_TOOL}` itself. {_EXAMPLE}")
+
+
+_EXAMPLE = (
+    'Send {"name": "<server>__<tool>", "arguments": {...}} '
+    f"with a name and parameters that `{TOOL_SEARCH}` gave."
+)
+
+
+def _call(sent: Json, knows: Callable[[str], bool]) -> CallRequest | Problem:
+    """Tell the name from the arguments, wherever they were put."""
+    if not is_object(sent):
+        return Problem(f"The arguments must be an object. {_EXAMPLE}")
+    named = [key for key in _NAME_KEYS if _text(sent.get(key))]
+    if not named:
+        return Problem(f"`name` is missing. {_EXAMPLE}")
+    key = next((key for key in named if knows(_text(sent[key]))), named[0])
+    rest = {name: value for name, value in sent.items() if name != key}
+    inside = _inside(rest)
+    if isinstance(inside, Problem):
+        return inside
+    return CallRequest(_text(sent[key]), inside)
+
+
+def _inside(rest: dict[str, Json]) -> JsonObject | Problem:
+    """Return the arguments for the tool, with those that were put beside them."""
+    if "arguments" not in rest:
+        alias = next((key for key in _ARGUMENTS_KEYS if key in rest), None)
+        packed = unpacked(rest[alias]) if alias else None
+        # Beside other keys, `input` is more likely a parameter of the tool.
+        return packed if is_object(packed) and len(rest) == 1 else rest
+    packed = unpacked(rest.pop("arguments"))
+    if packed in (None, ""):
+        return rest
+    if is_object(packed):
+        return {**rest, **packed}
+    shown = one_line(str(packed), 80)
+    return Problem(f"`arguments` must be an object, not {shown}. {_EXAMPLE}")
+
+
+def _is_call_tool(name: str) -> bool:
+    """Tell whether a name is `CallTool`'s or its sibling's, with any client's prefix."""
+    return name.rpartition("__")[2] in (CALL_TOOL, CALL_READ_ONLY_TOOL)
+
+
+def _text(value: Json) -> str:
+    """Return a name as a model may have wrapped it."""
+    return value.strip().strip("`'\"").strip() if isinstance(value, str) else ""
+
+
+def _queries(value: Json) -> tuple[str, ...]:
+    """Return the queries in a value of any shape."""
+    sent = unpacked(value)
+    each = sent if is_array(sent) else [sent]
+    texts = (_query(one) for one in each[: MAX_QUERIES + 1])
+    return tuple(text[:MAX_QUERY] for text in texts if text is not None)
+
+
+def _query(value: Json) -> str | None:
+    """Return one query, or None for what cannot be one."""
+    if is_object(value):
+        value = next((value[key] for key in _QUERY_KEYS if key in value), None)
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER:
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Json) -> float | None:
+    """Return a number however it was written, or None."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    # Only what is not a number differs from itself.
+    return value if number and value == value else None  # noqa: PLR0124
+
+
+def unpacked(value: Json) -> Json:
+    """Return the object or array that a text holds as JSON; anything else as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        held = json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return value
+    return held
+
+
+def _refuse(constant: str) -> NoReturn:
+    """Refuse `NaN` and its kind, which are not JSON."""
+    raise ValueError(constant)

@@ -1,0 +1,143 @@
+"""One tool as text: its definition, its signature, and how to call it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from aggregator.catalog import ToolEntry, as_object, is_object
+from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
+from aggregator.toolsearch.parameters import Detail, parameter_lines
+from aggregator.toolsearch.schema import (
+    Json,
+    Schema,
+    alternatives,
+    is_array,
+    properties,
+    required,
+    resolved,
+    type_names,
+)
+from aggregator.toolsearch.view import Call
+from aggregator.toolsearch.wording import CUT, compact, fitting, one_line, printable
+
+FULL = Detail(description=1000, parameter=400)
+MEDIUM = Detail(description=400, parameter=160)
+COMPACT = Detail(description=200, parameter=80)
+BARE = Detail(description=120, parameter=0)
+FLAT = Detail(description=120, parameter=0, depth=1)
+"""Every parameter, and not a word about it."""
+SMALL = (COMPACT, BARE, FLAT)
+
+MAX_SIGNATURE = 300
+"""Characters of a tool told on one line."""
+MAX_EXAMPLE = 400
+"""Characters of the arguments in an example call."""
+
+
+def definition(entry: ToolEntry, call: Call | None, detail: Detail) -> str:
+    """Return a tool's definition; each line of its server's words is marked as such."""
+    lines = parameter_lines(entry.input_schema, detail)
+    text = "\n".join(
+        [
+            _heading(entry),
+            *([f"Call: {example(entry, call)}"] if call else []),
+            *_quoted(entry.description, detail.description),
+            *(["Parameters:", *lines] if lines else ["No parameters."]),
+        ]
+    )
+    spared = detail.parameter == 0 or detail.depth < MAX_DEPTH
+    return f"{text}\n{_whole(entry)}" if spared or CUT in text else text
+
+
+def squeezed(
+    entry: ToolEntry,
+    call: Call | None,
+    room: int,
+    details: Sequence[Detail] = (FULL, MEDIUM, *SMALL),
+) -> str:
+    """Return as much of a tool's definition as fits: descriptions go first, parameters last."""
+    text = ""
+    for detail in details:
+        text = definition(entry, call, detail)
+        if len(text) <= room:
+            return text
+    note = _whole(entry)
+    return "\n".join([*fitting(text.split("\n")[:-1], room - len(note) - 1), note])
+
+
+def signature(entry: ToolEntry) -> str:
+    """Return a tool on one line: its parameters with their types, and what it does."""
+    shown: list[str] = []
+    for text in _signed(entry.input_schema):
+        if sum(map(len, shown)) + len(text) > MAX_SIGNATURE:
+            shown.append("...")
+            break
+        shown.append(text)
+    about = one_line(entry.description, 120)
+    return f"- {entry.name}({', '.join(shown)})" + (f" | {about}" if about else "")
+
+
+def example(entry: ToolEntry, call: Call) -> str:
+    """Return a call of the tool as this client has to write it."""
+    schema = resolved(entry.input_schema, entry.input_schema)
+    declared = properties(schema)
+    arguments = {
+        name: _sample(name, declared.get(name), entry.input_schema) for name in required(schema)
+    }
+    text = compact(arguments)
+    text = text if len(text) <= MAX_EXAMPLE else "{...}"
+    if call == "direct":
+        return f"{entry.name} {text} (it is in your tool list)"
+    return f'{call} {{"name": "{entry.name}", "arguments": {text}}}'
+
+
+def _heading(entry: ToolEntry) -> str:
+    return f"## {entry.name} (server {entry.server}{', read-only' if entry.read_only else ''})"
+
+
+def _whole(entry: ToolEntry) -> str:
+    return f"Shortened; whole in the resource catalog://tools/{entry.name}"
+
+
+def _quoted(text: str, limit: int) -> Iterator[str]:
+    """Yield a server's words line by line, up to a limit, each line marked as quoted."""
+    kept = text if len(text) <= limit else text[:limit].rstrip() + CUT
+    for line in kept.splitlines():
+        if told := " ".join(printable(line).split()):
+            yield f"| {told}"
+
+
+def _signed(schema: Schema) -> Iterator[str]:
+    """Yield each parameter as a signature has it, required ones first."""
+    top = resolved(schema, schema)
+    needed = required(top)
+    names = dict.fromkeys([*needed, *properties(top)])
+    for name in names:
+        told = kind(properties(top).get(name), Place(schema)) or "see definition"
+        mark = "" if name in needed else "?"
+        yield f"{one_line(name, 60)}{mark}: {told}"
+
+
+def _sample(name: str, schema: Json, root: Schema) -> Json:
+    """Return a value to show where an argument goes."""
+    known = resolved(as_object(schema), root)
+    values = known.get("enum")
+    if "const" in known or "default" in known:
+        return known.get("const", known.get("default"))
+    if is_array(values) and values:
+        return values[0]
+    kinds = type_names(known) or tuple(
+        each
+        for option in alternatives(known)
+        if is_object(option)
+        for each in type_names(resolved(option, root))
+    )
+    return _SAMPLES.get(kinds[0] if kinds else "", f"<{one_line(name, 40)}>")
+
+
+_SAMPLES: Mapping[str, Json] = {
+    "integer": 1,
+    "number": 1,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}

@@ -1,0 +1,57 @@
+"""A search's answer for programs."""
+
+from aggregator.catalog import JsonObject, ToolEntry
+from aggregator.toolsearch.find import Found, Missing
+from aggregator.toolsearch.status import Unready, failed, pending
+from aggregator.toolsearch.view import Changes, View
+
+
+def facts(found: Found, view: View) -> JsonObject:
+    """Return what `_meta["aggregator/search"]` of the result says."""
+    told: dict[str, object] = {
+        "matches": [entry.name for entry in found.matches],
+        "tools": [_tool(entry, view) for entry in found.matches],
+        "missing": [_missing(each) for result in found.results for each in result.missing],
+        "total_deferred_tools": sum(name not in view.visible for name in view.catalog.entries),
+        "pending_mcp_servers": [_server(each) for each in pending(view)],
+        "failed_mcp_servers": [_server(each) for each in failed(view)],
+        "tool_references": [
+            {"type": "tool_reference", "tool_name": entry.name} for entry in found.matches
+        ],
+    }
+    if view.changes is not None:
+        told["changes"] = _changes(view.changes)
+    return told
+
+
+def _tool(entry: ToolEntry, view: View) -> JsonObject:
+    return {
+        "name": entry.name,
+        "server": entry.server,
+        "description": entry.description,
+        "inputSchema": entry.input_schema,
+        "annotations": entry.tool.get("annotations") or {},
+        "call": view.call(entry),
+    }
+
+
+def _missing(missing: Missing) -> JsonObject:
+    return {"name": missing.name, "nearest": list(missing.nearest)}
+
+
+def _server(server: Unready) -> JsonObject:
+    return {
+        "name": server.name,
+        "state": server.state,
+        "reason": server.reason,
+        "seconds": server.seconds,
+    }
+
+
+def _changes(changes: Changes) -> JsonObject:
+    return {
+        "tools_added": list(changes.tools_added),
+        "tools_removed": list(changes.tools_removed),
+        "servers_added": list(changes.servers_added),
+        "servers_removed": list(changes.servers_removed),
+    }

@@ -1,0 +1,149 @@
+"""What a search finds: each query answered from one catalog."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from aggregator.catalog import Catalog, Failed, Pending, ToolEntry
+from aggregator.names import Ambiguous, ServerName, ToolName
+from aggregator.search import Keywords, Overview, Select, nearest, parse_query
+from aggregator.toolsearch.arguments import SearchRequest
+from aggregator.toolsearch.view import View
+
+NEAREST = 3
+"""Names offered for one that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name that was asked for and means no tool."""
+
+    name: str
+    nearest: tuple[str, ...] = ()
+    ambiguous: bool = False
+    """Do several servers have a tool of this name?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one query found."""
+
+    query: str
+    entries: tuple[ToolEntry, ...] = ()
+    more: bool = False
+    """Are there further matches after these?"""
+    missing: tuple[Missing, ...] = ()
+    closest: tuple[str, ...] = ()
+    """Names like the query, if it found nothing."""
+    overview: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, before it is told."""
+
+    request: SearchRequest
+    results: tuple[Result, ...]
+
+    @property
+    def matches(self) -> tuple[ToolEntry, ...]:
+        """Every tool that was found, the best of each query first."""
+        rounds = zip_longest(*(each.entries for each in self.results))
+        found = (entry for entry in chain.from_iterable(rounds) if entry is not None)
+        return tuple({entry.name: entry for entry in found}.values())
+
+
+def search(request: SearchRequest, view: View) -> Found:
+    """Answer each query of a request."""
+    return Found(request, tuple(_result(text, request, view) for text in request.queries))
+
+
+def awaited(request: SearchRequest, catalog: Catalog) -> tuple[ServerName, ...]:
+    """Return the pending servers whose tools could change the answer."""
+    named = [_servers_named(text, catalog.servers) for text in request.queries]
+    if not all(named):
+        return catalog.pending
+    wanted = frozenset(chain.from_iterable(named))
+    return tuple(name for name in catalog.pending if name in wanted)
+
+
+def unready(name: str, catalog: Catalog) -> ServerName | None:
+    """Return the server a tool's name points to, if it is not connected."""
+    servers = _servers_named(f"select:{name}", catalog.servers)
+    states = ((each, catalog.servers[each]) for each in servers)
+    return next((each for each, state in states if isinstance(state, Pending | Failed)), None)
+
+
+def _result(text: str, request: SearchRequest, view: View) -> Result:
+    query = parse_query(text)
+    match query:
+        case Overview() | Select(names=()):
+            return Result(text, overview=True)
+        case Select(names=names):
+            return _selected(text, names, request.offset, view)
+        case Keywords():
+            return _named(query, view) or _ranked(query, request, view)
+
+
+def _selected(text: str, names: Sequence[str], offset: int, view: View) -> Result:
+    """Look up each name."""
+    found = [(name, view.find(name)) for name in names]
+    entries = _entries((each for _, each in found if isinstance(each, str)), view)
+    missing = [_missing(name, each, view) for name, each in found if not isinstance(each, str)]
+    return Result(text, entries[offset:], missing=tuple(missing))
+
+
+def _missing(name: str, found: Ambiguous | None, view: View) -> Missing:
+    if found:
+        return Missing(name, found.candidates, ambiguous=True)
+    return Missing(name, tuple(nearest(name, view.catalog.entries, NEAREST)))
+
+
+def _named(query: Keywords, view: View) -> Result | None:
+    """Return the tool that the whole query names, if it does."""
+    text = query.text.strip("`'\"")
+    # One plain word is also what people search by: `search` is more than the tool of that name.
+    if " " in text or text.isalpha():
+        return None
+    found = view.find(text)
+    return Result(query.text, _entries([found], view)) if isinstance(found, str) else None
+
+
+def _ranked(query: Keywords, request: SearchRequest, view: View) -> Result:
+    """Rank by words; one match beyond the last tells whether there are more."""
+    end = request.offset + request.max_results
+    known = view.catalog.entries
+    best = [entry for entry in view.rank(query, end + 1) if entry.name in known]
+    entries = tuple(best[request.offset : end])
+    closest = () if best else tuple(nearest(query.text, known, NEAREST))
+    return Result(query.text, entries, more=len(best) > end, closest=closest)
+
+
+def _entries(names: Iterable[ToolName], view: View) -> tuple[ToolEntry, ...]:
+    known = view.catalog.entries
+    return tuple(known[name] for name in dict.fromkeys(names) if name in known)
+
+
+def _servers_named(text: str, servers: Iterable[ServerName]) -> tuple[ServerName, ...]:
+    """Return the servers that a query names outright; none means it could be any."""
+    query = parse_query(text)
+    match query:
+        case Select(names=names):
+            named = [_server_of(each, servers) for each in names]
+            return () if None in named else tuple(each for each in named if each)
+        case Keywords(servers=filters):
+            return tuple(each for each in servers if _plain(each) in map(_plain, filters))
+        case Overview():
+            return ()
+
+
+def _server_of(name: str, servers: Iterable[ServerName]) -> ServerName | None:
+    """Return the server whose name is the prefix of a tool's name."""
+    parts = name.replace("/", "__").split("__")
+    heads = {_plain(part) for part in parts[:-1]}
+    return next((each for each in servers if _plain(each) in heads), None)
+
+
+def _plain(name: str) -> str:
+    """Return a server's name as it stands inside tool names, in any case."""
+    return "".join(each if each.isalnum() else "_" for each in name).casefold()

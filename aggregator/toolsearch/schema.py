@@ -1,0 +1,84 @@
+"""JSON Schema as servers write it, read without trusting its shape."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+from urllib.parse import unquote
+
+from aggregator.catalog import is_object
+
+Json = Any
+"""Any JSON value."""
+Schema = Mapping[str, Any]
+
+MAX_HOPS = 8
+"""References followed from one to the next."""
+
+
+def is_array(value: Json) -> TypeGuard[Sequence[Json]]:
+    """Tell a JSON array from a text."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def reference(schema: Schema) -> str | None:
+    """Return the reference a schema consists of, if it is one."""
+    target = schema.get("$ref")
+    return target if isinstance(target, str) else None
+
+
+def resolved(schema: Schema, root: Schema) -> Schema:
+    """Follow local references; what stands beside a reference stays.
+
+    Nothing is ever fetched: a reference to anywhere else, or to nothing, is left as it is.
+    """
+    for _hop in range(MAX_HOPS):
+        target = reference(schema)
+        found = None if target is None else pointed(target, root)
+        if not is_object(found):
+            return schema
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**found, **beside}
+    return schema
+
+
+def pointed(target: str, root: Schema) -> Json:
+    """Return what a local reference points to, or None."""
+    if not target.startswith("#"):
+        return None
+    place: Json = root
+    for step in filter(None, target[1:].split("/")):
+        key = unquote(step).replace("~1", "/").replace("~0", "~")
+        if is_object(place):
+            place = place.get(key)
+        elif is_array(place) and key.isdecimal() and int(key[:9]) < len(place):
+            place = place[int(key[:9])]
+        else:
+            return None
+    return place
+
+
+def properties(schema: Schema) -> Mapping[str, Json]:
+    """Return the declared properties of an object."""
+    declared = schema.get("properties")
+    return declared if is_object(declared) else {}
+
+
+def required(schema: Schema) -> tuple[str, ...]:
+    """Return the names of the properties that must be there."""
+    names = schema.get("required")
+    return tuple(each for each in names if isinstance(each, str)) if is_array(names) else ()
+
+
+def type_names(schema: Schema) -> tuple[str, ...]:
+    """Return the types a schema names; none of them means any."""
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        return (declared,)
+    return tuple(each for each in declared if isinstance(each, str)) if is_array(declared) else ()
+
+
+def alternatives(schema: Schema) -> tuple[Json, ...]:
+    """Return the schemas of which one must fit; none means there is no such choice."""
+    for keyword in ("anyOf", "oneOf"):
+        if is_array(options := schema.get(keyword)) and options:
+            return tuple(options)
+    return ()

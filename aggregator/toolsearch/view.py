@@ -1,0 +1,60 @@
+"""What one search looks at: one catalog, seen by one client."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from aggregator.catalog import Catalog, ToolEntry
+from aggregator.names import Ambiguous, ServerName, ToolName
+from aggregator.search import Keywords
+
+Call = Literal["direct", "CallTool", "CallReadOnlyTool"]
+"""How a client reaches a tool: by its own name, or through one of the meta-tools."""
+
+MAX_CHARS = 8000
+"""Characters of an answer, unless the client's row of the table says otherwise."""
+
+
+class Changes(Protocol):
+    """What came and went since a client's last search."""
+
+    @property
+    def tools_added(self) -> Sequence[ToolName]:
+        """The tools that can be called now and could not before."""
+        ...
+
+    @property
+    def tools_removed(self) -> Sequence[ToolName]:
+        """The tools that can be called no more."""
+        ...
+
+    @property
+    def servers_added(self) -> Sequence[ServerName]:
+        """The servers that are connected now and were not before."""
+        ...
+
+    @property
+    def servers_removed(self) -> Sequence[ServerName]:
+        """The servers that are connected no more."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """One catalog and what this client makes of it."""
+
+    catalog: Catalog
+    """Only what this client may call."""
+    rank: Callable[[Keywords, int], Sequence[ToolEntry]]
+    """The entries that match, best first, at most so many."""
+    find: Callable[[str], ToolName | Ambiguous | None]
+    """The tool that a name means, however it is written."""
+    call: Callable[[ToolEntry], Call]
+    visible: frozenset[ToolName] = frozenset()
+    """What was in this client's list before the search."""
+    descriptions: Mapping[ServerName, str] = field(default_factory=dict[ServerName, str])
+    now: float = 0.0
+    """On the clock of `since` in the catalog."""
+    changes: Changes | None = None
+    """None if there are none, or where there is no memory of the client."""
+    max_chars: int = MAX_CHARS

@@ -1,0 +1,77 @@
+"""Text that is safe to put on a line of an answer."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from aggregator.catalog import is_object
+from aggregator.toolsearch.schema import Json
+
+CUT = " [...]"
+"""Stands where text was left out."""
+
+
+def printable(text: str) -> str:
+    """Replace what cannot be seen, or cannot be encoded, by blanks."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return a text as one line of at most `limit` characters, marked where it was cut."""
+    # Blanks fold away, so a little more than the limit is enough to look at.
+    line = " ".join(printable(text[: limit * 4 + 64]).split())
+    if len(line) <= limit:
+        return line
+    room = limit - len(CUT)
+    if room <= 0:
+        return ""
+    head = line[:room]
+    return (head.rpartition(" ")[0] if " " in head[room // 2 :] else head) + CUT
+
+
+def compact(value: Json) -> str:
+    """Write a JSON value on one line, readable and without what cannot be encoded."""
+    return printable(json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=_plain))
+
+
+def _plain(value: Json) -> Json:
+    """Return as JSON what is JSON in all but its class."""
+    return dict(value) if is_object(value) else str(value)
+
+
+def quoted(text: str, limit: int = 80) -> str:
+    """Show a text someone sent, bounded."""
+    return f'"{one_line(text, limit)}"'
+
+
+def listed(items: Iterable[str], limit: int) -> str:
+    """Join items with commas, as many as fit in `limit` characters, and count the rest."""
+    each = list(items)
+    shown: list[str] = []
+    room = limit
+    for item in each:
+        room -= len(item) + 2
+        if room < 0 and shown:
+            break
+        shown.append(item)
+    rest = len(each) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def fitting(lines: Sequence[str], room: int) -> list[str]:
+    """Keep the lines that fit in `room` characters together, and count the rest."""
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        left = len(lines) - number
+        mark = f"({counted(left, 'more line')})"
+        used = sum(len(each) + 1 for each in kept) + len(line) + 1
+        if used + (len(mark) if left > 1 else 0) > room:
+            return [*kept, mark][: len(kept) + (len(mark) <= room)]
+        kept.append(line)
+    return kept
