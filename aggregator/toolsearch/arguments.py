@@ -68,7 +68,7 @@ def parse_search(arguments: Json, max_results: int = DEFAULT_RESULTS) -> SearchR
         return SearchRequest(_queries(sent) or ("",), max_results)
     notes: list[str] = []
     queries = [text for key in _QUERY_KEYS + _QUERIES_KEYS for text in _queries(sent.get(key))]
-    unique = tuple(dict.fromkeys(queries)) or ("",)
+    unique = tuple(dict.fromkeys(text for text in queries if text.strip())) or ("",)
     if len(unique) > MAX_QUERIES:
         notes.append(f"Only the first {MAX_QUERIES} queries were answered.")
 

@@ -48,7 +48,7 @@ def conform(arguments: JsonObject, schema: JsonObject) -> Conformed:
     try:
         fitted, problems = _Fitting(schema).fit(arguments, schema, "")
         # A schema that contradicts itself could turn a value back and forth.
-        settled = fitted is _Fitting(schema).fit(fitted, schema, "")[0]
+        settled = fitted is arguments or fitted is _Fitting(schema).fit(fitted, schema, "")[0]
     except _TooIntricateError:
         return Conformed(arguments)
     return Conformed(fitted if settled else arguments, problems[:MAX_PROBLEMS])

@@ -24,7 +24,9 @@ COMPACT = Detail(description=200, parameter=80)
 BARE = Detail(description=120, parameter=0)
 FLAT = Detail(description=120, parameter=0, depth=1)
 """Every parameter, and not a word about it."""
-SMALL = (COMPACT, BARE, FLAT)
+LEAST = Detail(description=0, parameter=0, depth=1, values=40)
+"""For a tool whose parameters have more values than an answer has room."""
+SMALL = (COMPACT, BARE, FLAT, LEAST)
 
 MAX_SIGNATURE = 300
 """Characters of a tool told on one line."""

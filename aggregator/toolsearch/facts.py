@@ -8,11 +8,12 @@ from aggregator.toolsearch.view import Changes, View
 
 def facts(found: Found, view: View) -> JsonObject:
     """Return what `_meta["aggregator/search"]` of the result says."""
+    known = view.catalog.entries
     told: dict[str, object] = {
         "matches": [entry.name for entry in found.matches],
         "tools": [_tool(entry, view) for entry in found.matches],
         "missing": [_missing(each) for result in found.results for each in result.missing],
-        "total_deferred_tools": sum(name not in view.visible for name in view.catalog.entries),
+        "total_deferred_tools": len(known) - sum(name in known for name in view.visible),
         "pending_mcp_servers": [_server(each) for each in pending(view)],
         "failed_mcp_servers": [_server(each) for each in failed(view)],
         "tool_references": [

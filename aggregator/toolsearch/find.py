@@ -82,7 +82,7 @@ def _result(text: str, request: SearchRequest, view: View) -> Result:
         case Select(names=names):
             return _selected(text, names, request.offset, view)
         case Keywords():
-            return _named(query, view) or _ranked(query, request, view)
+            return _ranked(query, request, view)
 
 
 def _selected(text: str, names: Sequence[str], offset: int, view: View) -> Result:
@@ -99,24 +99,32 @@ def _missing(name: str, found: Ambiguous | None, view: View) -> Missing:
     return Missing(name, tuple(nearest(name, view.catalog.entries, NEAREST)))
 
 
-def _named(query: Keywords, view: View) -> Result | None:
-    """Return the tool that the whole query names, if it does."""
-    text = query.text.strip("`'\"")
-    # One plain word is also what people search by: `search` is more than the tool of that name.
-    if " " in text or text.isalpha():
-        return None
-    found = view.find(text)
-    return Result(query.text, _entries([found], view)) if isinstance(found, str) else None
-
-
 def _ranked(query: Keywords, request: SearchRequest, view: View) -> Result:
-    """Rank by words; one match beyond the last tells whether there are more."""
+    """Rank by words, unless the whole query is a tool's name."""
+    text = query.text.strip("`'\"")
+    named = _named(text, view)
+    if len(named) == 1 and not _is_word(text, named[0]):
+        return Result(query.text, named[request.offset :])
+    # One match beyond the last tells whether there are more.
     end = request.offset + request.max_results
     known = view.catalog.entries
-    best = [entry for entry in view.rank(query, end + 1) if entry.name in known]
-    entries = tuple(best[request.offset : end])
+    ranked = {entry.name: entry for entry in (*named, *view.rank(query, end + 1))}
+    best = [entry for name, entry in ranked.items() if name in known]
     closest = () if best else tuple(nearest(query.text, known, NEAREST))
+    entries = tuple(best[request.offset : end])
     return Result(query.text, entries, more=len(best) > end, closest=closest)
+
+
+def _named(text: str, view: View) -> tuple[ToolEntry, ...]:
+    """Return the tools that a text may name."""
+    found = None if " " in text else view.find(text)
+    names = found.candidates if isinstance(found, Ambiguous) else [found] if found else []
+    return _entries(names, view)
+
+
+def _is_word(text: str, entry: ToolEntry) -> bool:
+    """Tell a word that people search by from a name: `search` is more than one tool."""
+    return text.isalpha() and text.islower() and text != entry.name
 
 
 def _entries(names: Iterable[ToolName], view: View) -> tuple[ToolEntry, ...]:

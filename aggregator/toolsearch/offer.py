@@ -111,7 +111,7 @@ def _served(servers: Servers, room: int) -> str:
     """Name the servers with as much of their descriptions as fits."""
     if not servers:
         return "none configured"
-    for limit in (200, 100, 60, 30):
+    for limit in (200, 120, 80, 60, 45, 30, 20):
         text = "\n".join(_server_line(name, about, limit) for name, about in servers)
         if len(text) <= room:
             return text

@@ -3,7 +3,8 @@
 The best stand in full, the next as one-line signatures, the rest as names.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ToolName
@@ -24,32 +25,42 @@ DEFINED_SHARE = 0.6
 """The part of a page for definitions before the matches after them have their signatures."""
 
 
+@dataclass(frozen=True, slots=True)
 class Page:
-    """What each match says, filled best first."""
+    """What is said of each match, and which of them are defined by it."""
 
-    def __init__(self, matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call]) -> None:
+    texts: Mapping[ToolName, str]
+    defined: tuple[ToolEntry, ...]
+
+
+def lay_out(matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int) -> Page:
+    """Give each match as much text as there is room for."""
+    if len(matches) <= MAX_DEFINED:
+        texts = {entry.name: definition(entry, call(entry), FULL) for entry in matches}
+        if sum(len(text) + 2 for text in texts.values()) <= room:
+            return Page(texts, tuple(matches))
+    return _Layout(matches, call, room).page()
+
+
+class _Layout:
+    """A page that cannot have everything, while it is filled."""
+
+    def __init__(
+        self, matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int
+    ) -> None:
         self._matches = matches
         self._call = call
+        self._room = room
         self._texts = {entry.name: f"- {entry.name}" for entry in matches}
-        self._defined: set[ToolName] = set()
-        self._left = 0
-
-    @property
-    def defined(self) -> tuple[ToolEntry, ...]:
-        """The matches whose definition is on the page."""
-        return tuple(entry for entry in self._matches if entry.name in self._defined)
-
-    def text(self, entry: ToolEntry) -> str:
-        """Return what the page says of a match."""
-        return self._texts[entry.name]
-
-    def fill(self, room: int) -> None:
-        """Give each match as much text as there is room for."""
         self._left = room - sum(len(text) + 2 for text in self._texts.values())
+        self._defined: set[ToolName] = set()
+
+    def page(self) -> Page:
+        """Define the best, sign the next, then spend what is left on the best again."""
         best = self._matches[:MAX_DEFINED]
         for entry in best[:1]:
             self._define(entry, squeezed(entry, self._call(entry), self._left, SMALL))
-        kept = int(room * (1 - DEFINED_SHARE))
+        kept = int(self._room * (1 - DEFINED_SHARE))
         for entry in best[1:]:
             self._define(entry, definition(entry, self._call(entry), COMPACT), kept)
         for entry in self._matches:
@@ -58,13 +69,15 @@ class Page:
         for detail in (COMPACT, MEDIUM, FULL):
             for entry in best:
                 self._define(entry, definition(entry, self._call(entry), detail))
+        defined = tuple(entry for entry in self._matches if entry.name in self._defined)
+        return Page(self._texts, defined)
 
     def _define(self, entry: ToolEntry, text: str, kept: int = 0) -> None:
         if self._put(entry, text, kept):
             self._defined.add(entry.name)
 
     def _put(self, entry: ToolEntry, text: str, kept: int = 0) -> bool:
-        """Replace what is said of a match, if what then is left is at least what is kept."""
+        """Replace what is said of a match, if then at least what is kept is left."""
         left = self._left - len(text) + len(self._texts[entry.name])
         if left < kept:
             return False

@@ -61,6 +61,8 @@ class Detail:
     """Characters of each parameter's description."""
     depth: int = MAX_DEPTH
     """Levels of parameters that have lines of their own."""
+    values: int | None = None
+    """Characters of a parameter's type and values, if they are not shown whole."""
 
 
 def parameter_lines(schema: Schema, detail: Detail) -> list[str]:
@@ -88,7 +90,7 @@ def _property_lines(
     name: str, schema: Json, place: Place, detail: Detail, *, needed: bool
 ) -> Iterator[str]:
     """Yield the line of one property, and the lines of what is inside of it."""
-    shown = name if _PLAIN_NAME.fullmatch(name) else compact(name)
+    shown = name if _PLAIN_NAME.fullmatch(name) else one_line(compact(name), 100)
     here = replace(place, path=f"{place.path}.{shown}" if place.path else shown, depth=0)
     known = resolved(as_object(schema), place.root)
     inner = inner_object(schema, here)
@@ -104,10 +106,14 @@ def _property_lines(
 def _traits(told: str | None, schema: Schema, detail: Detail, *, needed: bool) -> str:
     """Return what stands in brackets after a parameter's name."""
     must = ["required"] if needed else []
+    limits = list(_limits(schema)) if told and detail.values is None else []
     if told is None:
-        rest = {key: schema[key] for key in schema if key != "description"}
-        return ", ".join([*must, f"schema {_raw(rest, detail)}"])
-    return ", ".join([told, *must, *_limits(schema)])
+        told = (
+            f"schema {_raw({key: schema[key] for key in schema if key != 'description'}, detail)}"
+        )
+    if detail.values is not None:
+        told = one_line(told, detail.values)
+    return ", ".join([told, *must, *limits])
 
 
 def _limits(schema: Schema) -> Iterator[str]:
