@@ -4,12 +4,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeGuard
 
 from aggregator.names import ServerName, ToolName
 
 JsonObject = Mapping[str, Any]
 """A JSON object as it came over the wire."""
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, Mapping)
+
+
+def as_object(value: object) -> JsonObject:
+    """Return a JSON value if it is an object, and an empty one in its place if not."""
+    return value if is_object(value) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +34,8 @@ class ToolEntry:
     always_load: bool = False
     hint: str = ""
     """Extra words to find the tool by; never shown."""
+    read_only: bool = False
+    """Whether a server whose annotations are trusted says that the tool changes nothing."""
 
     @property
     def own_name(self) -> str:
@@ -33,12 +45,13 @@ class ToolEntry:
     @property
     def description(self) -> str:
         """What the tool says of itself."""
-        return self.tool.get("description") or ""
+        description = self.tool.get("description")
+        return description if isinstance(description, str) else ""
 
     @property
     def input_schema(self) -> JsonObject:
         """The JSON Schema of the tool's arguments."""
-        return self.tool.get("inputSchema") or {}
+        return as_object(self.tool.get("inputSchema"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,7 @@ class Pending:
     reason: str | None = None
     """Why it is not ready yet, when there is more to say than that it is starting."""
     since: float = 0.0
+    phase: Literal["starting", "retrying", "cooling down"] = "starting"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""Puts the rooms together: the order of `async with` is the order of start and stop."""
+
+import logging
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.server.runner import serve_loop
+
+from aggregator import __version__
+from aggregator.config import Config, ServerConfig
+from aggregator.connect import Connect, Wire
+from aggregator.fleet import Fleet
+from aggregator.stdio.child import Child, ChildSpec, open_child
+from aggregator.stdio.standard import claimed, standard_streams
+from aggregator.stdio.watchdog import Watchdog
+from aggregator.upstream import Upstream, make_server
+
+logger = logging.getLogger(__name__)
+
+IDENTITY = {"name": "mcp-tool-aggregator", "version": __version__}
+"""What servers are told of us."""
+
+HEAD_START = 0.3
+"""Seconds that a client has to fetch its first list before the servers compete for the machine."""
+
+STUCK_AFTER = 1.0
+"""Seconds a server may leave unread what was written to it before a time-out means it hangs."""
+
+
+async def serve_standard_streams(config: Config) -> None:
+    """Serve one client on our standard streams until it leaves or we are told to stop."""
+    stop = anyio.Event()
+    with claimed() as (stdin, stdout):
+        async with anyio.create_task_group() as group:
+            await group.start(_heed_signals, stop)
+            async with (
+                running_fleet(config) as server,
+                standard_streams(stdin, stdout, stop=stop) as streams,
+            ):
+                await serve_client(server, streams)
+            group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def running_fleet(config: Config) -> AsyncGenerator[Upstream, None]:
+    """Run all servers and whatever tells clients of them, for the length of the block."""
+    async with Watchdog() as watchdog, anyio.create_task_group() as group:
+        fleet = Fleet(config, connect=lambda server: child(server, watchdog), identity=IDENTITY)
+        server = make_server(fleet)
+        group.start_soon(_run_after_first_list, fleet, server)
+        group.start_soon(server.announce_changes)
+        yield server
+        group.cancel_scope.cancel()
+
+
+async def serve_client(server: Upstream, streams: tuple[Any, Any]) -> None:
+    """Serve one client on a pair of the SDK's streams until it leaves."""
+    read, write = streams
+    options = server.create_initialization_options()
+    if server.grows_lists:
+        # A list that grows with each search is legal only where there are sessions.
+        await serve_loop(server, read, write, lifespan_state=None, init_options=options)
+    else:
+        await server.run(read, write, options)
+
+
+def child(server: ServerConfig, watchdog: Watchdog) -> Connect:
+    """Return how to start a server as a child process and talk to it over its pipes."""
+    spec = ChildSpec(
+        command=server.command or "",
+        args=server.args,
+        env=server.env,
+        cwd=server.cwd,
+        max_message_bytes=server.max_message_bytes,
+    )
+
+    def log(line: str) -> None:
+        logger.info("%s: %s", server.name, line)
+
+    @asynccontextmanager
+    async def connect() -> AsyncGenerator[Wire, None]:
+        async with open_child(spec, log=log, watchdog=watchdog) as process:
+            yield Wire(
+                process.streams,
+                describe_end=lambda: _describe_end(process),
+                is_stuck=lambda: _is_stuck(process),
+                last_words=process.stderr_tail,
+            )
+
+    return connect
+
+
+def _describe_end(process: Child) -> str:
+    status = process.exit_status()
+    if status is None:
+        said = "it closed its standard output"
+    elif status < 0:
+        said = f"it was ended by {signal.Signals(-status).name}"
+    else:
+        said = f"it exited with status {status}"
+    words = process.stderr_tail()
+    return f"{said}; its last words: {words[-1]}" if words else said
+
+
+def _is_stuck(process: Child) -> bool:
+    since = process.write_blocked_since
+    return since is not None and anyio.current_time() - since >= STUCK_AFTER
+
+
+async def _run_after_first_list(fleet: Fleet, server: Upstream) -> None:
+    """Answer the client's first questions before anything else wants the processor."""
+    with anyio.move_on_after(HEAD_START):
+        await server.listed.wait()
+    await fleet.run()
+
+
+async def _heed_signals(
+    stop: anyio.Event, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
+    """Stop at the first signal; at the second, leave it to the watchdog to clean up."""
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    with anyio.open_signal_receiver(*wanted) as signals:
+        task_status.started()
+        async for number in signals:
+            if stop.is_set():
+                os._exit(128 + number)
+            logger.info("%s: stopping", signal.Signals(number).name)
+            stop.set()

@@ -1,0 +1,185 @@
+"""What of a server's listing is accepted, cleaned of what must not be shown.
+
+Every byte of a listing is untrusted. A tool that cannot be used or that is out of all proportion
+is refused and reported; the others are not touched by it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aggregator.catalog import JsonObject, ToolEntry, as_object, is_object
+from aggregator.config import ServerConfig
+from aggregator.names import ToolName, qualify
+
+MAX_TOOLS = 5_000
+"""Tools kept of one server."""
+MAX_DEFINITION_CHARACTERS = 256 * 1024
+"""Characters a tool's definition may have, keys and values together."""
+MAX_DEPTH = 64
+"""Levels a tool's definition may be nested."""
+MAX_NODES = 20_000
+"""Values a tool's definition may hold."""
+MAX_DESCRIPTION = 16 * 1024
+"""Characters kept of a description."""
+MAX_NAME = 256
+"""Characters a tool's own name may have."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""ANSI control sequences: colours, cursor movement, window titles, links."""
+
+_KEPT_CONTROLS = frozenset("\n\t\r")
+
+_JOINERS = frozenset("\u200c\u200d")
+"""Zero-width characters that Indic scripts, Arabic and emoji are written with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The tools of one listing that can be used, and a sentence for each that cannot."""
+
+    tools: tuple[JsonObject, ...]
+    refused: tuple[str, ...]
+
+
+def take_in(server: ServerConfig, listing: Iterable[object]) -> tuple[list[ToolEntry], list[str]]:
+    """Make entries of a server's listing; also say what of it was refused."""
+    admitted = admit(listing, allows=server.allows)
+    names = qualify(server.prefix, [tool["name"] for tool in admitted.tools])
+    entries = [
+        _entry(server, names[tool["name"]], tool)
+        for tool in admitted.tools
+        if tool["name"] in names
+    ]
+    imitations = [
+        f"`{tool['name']}` imitates a tool of the aggregator"
+        for tool in admitted.tools
+        if tool["name"] not in names
+    ]
+    return entries, [*admitted.refused, *imitations]
+
+
+def _entry(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
+    meta = as_object(tool.get("_meta"))
+    own_name = tool["name"]
+    wishes = server.honour_always_load and meta.get("anthropic/alwaysLoad") is True
+    hints = (server.search_hints.get(own_name, ""), meta.get("anthropic/searchHint"))
+    read_only = as_object(tool.get("annotations")).get("readOnlyHint") is True
+    return ToolEntry(
+        name=name,
+        server=server.name,
+        tool=tool,
+        always_load=wishes or server.loads_always(own_name),
+        hint=" ".join(hint for hint in hints if isinstance(hint, str) and hint),
+        read_only=read_only and server.trust_annotations,
+    )
+
+
+def admit(listing: Iterable[object], *, allows: Callable[[str], bool] = lambda _: True) -> Admitted:
+    """Sort out which tools of a listing can be used, and clean those."""
+    tools: dict[str, JsonObject] = {}
+    refused: list[str] = []
+    for tool in listing:
+        problem = _problem(tool)
+        if problem is not None or not is_object(tool):
+            refused.append(problem or "A tool is not an object")
+        elif not allows(tool["name"]):
+            continue
+        elif tool["name"] in tools:
+            refused.append(f"`{clean(tool['name'])}` is listed twice; the first is kept")
+        elif len(tools) >= MAX_TOOLS:
+            refused.append(f"It lists more than {MAX_TOOLS:,} tools; the rest is left out")
+            break
+        else:
+            tools[tool["name"]] = _cleaned_tool(tool)
+    return Admitted(tuple(tools.values()), tuple(refused))
+
+
+def clean(text: str) -> str:
+    """Remove what a person would not see and a model would: escapes, overrides, tags, controls."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(filter(_is_shown, _ESCAPES.sub("", text)))
+
+
+def _is_shown(character: str) -> bool:
+    if character in _KEPT_CONTROLS or character in _JOINERS:
+        return True
+    # Cc controls, Cf formats (bidirectional overrides, zero-width, tags), Co private use,
+    # Cs lone surrogates, Cn unassigned: none of them is text.
+    return unicodedata.category(character)[0] != "C" and not _is_selector(character)
+
+
+def _is_selector(character: str) -> bool:
+    """Whether this is one of the 240 supplementary variation selectors, used to smuggle bytes."""
+    return "\U000e0100" <= character <= "\U000e01ef"
+
+
+def _problem(tool: object) -> str | None:
+    """Say why a tool cannot be used, if it cannot."""
+    if not is_object(tool):
+        return "A tool is not an object"
+    name = tool.get("name")
+    if not isinstance(name, str) or not clean(name).strip():
+        return "A tool has no name"
+    shown = clean(name)[:80]
+    if len(name) > MAX_NAME or clean(name) != name:
+        return f"`{shown}` has a name with hidden characters or of more than {MAX_NAME} characters"
+    if not isinstance(tool.get("inputSchema", {}), Mapping):
+        return f"`{shown}` has an input schema that is not an object"
+    return _excess(tool, shown)
+
+
+def _excess(tool: JsonObject, shown: str) -> str | None:
+    """Measure a definition without recursion, since its depth is the server's choice."""
+    nodes = characters = 0
+    level: list[object] = [_without_description(tool)]
+    for _depth in range(MAX_DEPTH):
+        following: list[object] = []
+        for value in level:
+            characters += len(value) if isinstance(value, str) else 0
+            following.extend(_children(value))
+        nodes += len(following)
+        if nodes > MAX_NODES or characters > MAX_DEFINITION_CHARACTERS:
+            return f"`{shown}` has a definition that is too large"
+        if not following:
+            return None
+        level = following
+    return f"`{shown}` has a definition nested more than {MAX_DEPTH} levels deep"
+
+
+def _without_description(tool: JsonObject) -> JsonObject:
+    """Leave out the one text that is cut to size instead of being refused."""
+    return {key: value for key, value in tool.items() if key != "description"}
+
+
+def _children(value: object) -> Iterable[object]:
+    if is_object(value):
+        return [*value.keys(), *value.values()]
+    return _items(value) if isinstance(value, list) else ()
+
+
+def _cleaned_tool(tool: JsonObject) -> JsonObject:
+    cleaned: dict[str, Any] = _cleaned(tool)
+    description = cleaned.get("description")
+    if not isinstance(description, str):
+        cleaned.pop("description", None)
+    elif len(description) > MAX_DESCRIPTION:
+        cleaned["description"] = description[:MAX_DESCRIPTION] + " […]"
+    cleaned.setdefault("inputSchema", {"type": "object", "properties": {}})
+    return cleaned
+
+
+def _cleaned(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
+    """Clean every text of a definition whose depth has been measured."""
+    if isinstance(value, str):
+        return clean(value)
+    if is_object(value):
+        return {clean(key): _cleaned(each) for key, each in value.items()}
+    return [_cleaned(each) for each in _items(value)] if isinstance(value, list) else value
+
+
+def _items(value: Any) -> list[Any]:  # noqa: ANN401 - JSON has no narrower type
+    return value

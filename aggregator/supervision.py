@@ -1,0 +1,54 @@
+"""When a server that is not there is tried again, as arithmetic on times that are passed in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FIRST_DELAY = 0.5
+"""Seconds before the first retry of a server that failed to become ready."""
+LONGEST_DELAY = 60.0
+"""Seconds between retries at the most; also the rhythm of a server that is cooling down."""
+HEALTHY_AFTER = 60.0
+"""Seconds of being ready after which earlier failures are forgotten."""
+PATIENCE = 5
+"""Failures in a row after which a server is left to cool down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What to do after a failure."""
+
+    delay: float
+    cooling: bool
+    """Whether the server has failed so often that only its rhythm of last resort is left."""
+
+
+class Supervision:
+    """How often one server has failed, and what that means for the next attempt."""
+
+    def __init__(self, jitter: Callable[[], float]) -> None:
+        self._jitter = jitter
+        self._failures = 0
+
+    def failed(self, *, ready_for: float | None) -> Retry:
+        """Count a failure and say when to try again.
+
+        Args:
+            ready_for: Seconds the server had been ready, `None` if it never was.
+        """
+        if ready_for is not None and ready_for >= HEALTHY_AFTER:
+            self._failures = 0
+        self._failures += 1
+        if ready_for is not None and self._failures == 1:
+            return Retry(0.0, cooling=False)
+        if self._failures > PATIENCE:
+            return Retry(LONGEST_DELAY * self._spread(), cooling=True)
+        ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (self._failures - 1))
+        return Retry(ceiling * self._spread(), cooling=False)
+
+    def forgive(self) -> None:
+        """Start counting anew, because something changed."""
+        self._failures = 0
+
+    def _spread(self) -> float:
+        """Spread retries over half their delay, so that servers do not retry in step."""
+        return 0.5 + self._jitter() / 2

@@ -1,0 +1,36 @@
+"""One client as we know it: its era, its name, and what its session has been shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from aggregator.announce import Shown
+from aggregator.catalog import JsonObject
+from aggregator.connect import Era
+from aggregator.session import Session
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What is remembered of one client for as long as it is connected."""
+
+    era: Era
+    client: str
+    """The name it gives itself, empty if it gives none."""
+    session: Session
+    has_memory: bool = True
+    """Whether later requests can be told to come from the same client."""
+    known_relist: bool | None = None
+    """Whether clients of this name list again when told to, as earlier sessions have shown.
+
+    What this session shows is for later ones: a list must not change shape under a client.
+    """
+    shown: Shown = field(default_factory=lambda: Shown(()))
+    relisted: anyio.Event = field(default_factory=anyio.Event)
+
+    def lists(self, tools: Sequence[JsonObject]) -> None:
+        """Note that the client has fetched the list."""
+        self.shown.tools = tools
+        self.session.listed(tool["name"] for tool in tools)
+        self.relisted.set()

@@ -1,0 +1,77 @@
+"""What `tools/list` shows one client now."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from aggregator.catalog import JsonObject
+from aggregator.clients import ClientProfile, profile
+from aggregator.exposure import Deferral, Exposure, Surface, expose, time_to_live, visible
+from aggregator.fleet import Fleet
+from aggregator.names import ToolName
+from aggregator.toolsearch import definitions
+from aggregator.upstream.conversation import Conversation
+
+
+class Listing:
+    """The list of each surface, and what a client makes of it."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        settings = fleet.config.settings
+        self._measured = fleet.catalog
+        self._deferral = Deferral.starting(settings.tool_search, settings.context_window)
+        self._meta_tools = cache(self._define)
+
+    def profile(self, conversation: Conversation) -> ClientProfile:
+        """Return what is known of this kind of client."""
+        return profile(conversation.client, self._fleet.config.settings.clients)
+
+    def exposure(self, conversation: Conversation) -> Exposure:
+        """Return how entries reach this client, with the tools there are now."""
+        if self._measured is not self._fleet.catalog:
+            self._measured = self._fleet.catalog
+            self._deferral = self._deferral.updated(self._measured)
+        return expose(
+            self._deferral,
+            self._fleet.config.settings.surface,
+            conversation.era,
+            self.profile(conversation),
+            conversation.known_relist,
+        )
+
+    def tools(self, conversation: Conversation) -> Sequence[JsonObject]:
+        """Return the definitions this client would be given now."""
+        exposure = self.exposure(conversation)
+        return visible(
+            self._fleet.catalog,
+            surface=exposure.surface,
+            meta_tools=self._meta_tools(exposure.surface),
+            loaded=conversation.session.loaded,
+            searching=exposure.searching,
+        )
+
+    def names(self, conversation: Conversation) -> list[ToolName]:
+        """Return the names of the entries this client would be given now."""
+        entries = self._fleet.catalog.entries
+        names = (ToolName(tool["name"]) for tool in self.tools(conversation))
+        return [name for name in names if name in entries]
+
+    def answer(self, conversation: Conversation) -> dict[str, Any]:
+        """Answer `tools/list`: one page, and note what the client has now seen."""
+        tools = self.tools(conversation)
+        conversation.lists(tools)
+        entries = self._fleet.catalog.entries
+        for tool in tools:
+            if (entry := entries.get(tool["name"])) is not None:
+                conversation.session.saw(entry)
+        answer: dict[str, Any] = {"tools": list(tools)}
+        if conversation.era == "modern":
+            answer["ttlMs"] = time_to_live(self._fleet.catalog)
+            answer["cacheScope"] = "private"
+        return answer
+
+    def _define(self, surface: Surface) -> tuple[JsonObject, ...]:
+        """Define the meta-tools; a small catalog that is shown whole can still be waited for."""
+        servers = list(self._fleet.descriptions.items())
+        return definitions(servers, "relay" if surface == "full" else surface)

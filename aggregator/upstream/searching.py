@@ -1,0 +1,102 @@
+"""A search, from the client's arguments to the answer, in the order its surface asks for."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from aggregator.catalog import ToolEntry
+from aggregator.exposure import call_route
+from aggregator.fleet import Fleet
+from aggregator.search import Keywords
+from aggregator.toolsearch import Call, Found, View, awaited, parse_search, search, tell
+from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.listing import Listing
+
+Announce = Callable[[], Awaitable[None]]
+"""Tells this client, now, that its list changed."""
+
+
+class Searching:
+    """Answers `ToolSearch`."""
+
+    def __init__(self, fleet: Fleet, listing: Listing) -> None:
+        self._fleet = fleet
+        self._listing = listing
+
+    async def search(
+        self, conversation: Conversation, params: Mapping[str, Any], announce: Announce
+    ) -> dict[str, Any]:
+        """Search; where found tools join the list, tell the client before it is answered."""
+        settings = self._fleet.config.settings
+        request = parse_search(params.get("arguments"), settings.max_results)
+        if request.wait:
+            await self._fleet.until_settled(awaited(request, self._fleet.catalog), request.wait)
+        view = self._view(conversation)
+        found = search(request, view)
+        if self._listing.exposure(conversation).surface in ("promote", "hybrid"):
+            await self._promote(conversation, found, announce)
+            # What was learned of the client in the meantime decides how it is told to call.
+            view = replace(view, call=self._caller(conversation))
+        return _answered(conversation, found, view)
+
+    async def _promote(self, conversation: Conversation, found: Found, announce: Announce) -> None:
+        """Let the found tools join the list and give the client a moment to list again."""
+        names = [entry.name for entry in found.matches if not entry.always_load]
+        if not conversation.session.load(names):
+            return
+        conversation.shown.tools = self._listing.tools(conversation)
+        conversation.relisted = anyio.Event()
+        conversation.session.announced()
+        await announce()
+        if not self._listing.profile(conversation).lists_after_result:
+            with anyio.move_on_after(self._fleet.config.settings.relist_wait):
+                await conversation.relisted.wait()
+
+    def _view(self, conversation: Conversation) -> View:
+        """Put together what this client's search looks at: one catalog, read once."""
+        catalog = self._fleet.catalog
+        changes = conversation.session.changes(catalog)
+        limits = (
+            self._fleet.config.settings.max_result_chars,
+            self._listing.profile(conversation).max_result_chars,
+        )
+        return View(
+            catalog=catalog,
+            rank=self._rank,
+            find=self._fleet.find,
+            call=self._caller(conversation),
+            visible=frozenset(self._listing.names(conversation)),
+            descriptions=self._fleet.descriptions,
+            now=anyio.current_time(),
+            changes=changes if conversation.has_memory else None,
+            max_chars=min(limit for limit in limits if limit is not None),
+        )
+
+    def _rank(self, query: Keywords, limit: int) -> list[ToolEntry]:
+        return [hit.entry for hit in self._fleet.index.rank(query, limit)]
+
+    def _caller(self, conversation: Conversation) -> Callable[[ToolEntry], Call]:
+        """Return how this client calls a tool, with what is known of it now."""
+        surface = self._listing.exposure(conversation).surface
+        session = conversation.session
+        relists = self._listing.profile(conversation).calls_late_tools
+        return lambda entry: call_route(
+            entry,
+            surface=surface,
+            visible_to_client=session.shows(entry.name, relists=relists),
+            relists=relists,
+        )
+
+
+def _answered(conversation: Conversation, found: Found, view: View) -> dict[str, Any]:
+    """Make the result, and note what the client has now been sent."""
+    answer = tell(found, view)
+    for entry in answer.shown:
+        conversation.session.saw(entry)
+    conversation.session.answered()
+    return {
+        "content": [{"type": "text", "text": answer.text}],
+        "_meta": {"aggregator/search": answer.meta},
+    }

@@ -1,0 +1,228 @@
+"""Small real MCP servers and clients to connect to, and ways to connect late, never, or twice."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import mcp_types as types
+from mcp import Client
+from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server.models import InitializationOptions
+from mcp.server.runner import serve_loop
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.memory import create_client_server_memory_streams
+
+from aggregator.app import IDENTITY, serve_client
+from aggregator.config import Config, ServerConfig, Settings
+from aggregator.connect import Connect, Wire
+from aggregator.fleet import Fleet
+from aggregator.names import ServerName, prefixes
+from aggregator.upstream import Upstream, make_server
+
+Era = Literal["handshake", "modern"]
+Context = ServerRequestContext[Any, Any]
+
+MODES: dict[Era, str] = {"handshake": "legacy", "modern": "auto"}
+"""How the SDK's client is told to open each era."""
+
+ERAS: tuple[Era, ...] = ("handshake", "modern")
+
+
+class Peer(Server[Any]):
+    """A server whose tools can be changed while it runs, and that counts what it is asked."""
+
+    def __init__(self, *tools: str, **definitions: Any) -> None:
+        self.bus = InMemorySubscriptionBus()
+        super().__init__(
+            "peer",
+            version="1.0",
+            on_subscriptions_listen=ListenHandler(self.bus),
+        )
+        self.add_request_handler("tools/list", types.PaginatedRequestParams, self._list)
+        self.add_request_handler("tools/call", types.CallToolRequestParams, self._call)
+        self.tools: dict[str, dict[str, Any]] = {
+            name: {"description": f"Does {name}"} for name in tools
+        } | definitions
+        self.calls: list[tuple[str, Mapping[str, Any]]] = []
+        self.lists = 0
+        self.cancelled = anyio.Event()
+        self.blocked = anyio.Event()
+        self._sessions: list[Any] = []
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        return super().create_initialization_options(
+            notification_options or NotificationOptions(tools_changed=True),
+            experimental_capabilities,
+            extensions,
+        )
+
+    async def change(self, **definitions: Any) -> None:
+        """Replace tools and tell whoever listens, in the way of each era."""
+        self.tools |= definitions
+        await self.bus.publish(ToolsListChanged())
+        for session in self._sessions:
+            await session.send_tool_list_changed()
+
+    async def _list(
+        self, ctx: Context, _params: types.PaginatedRequestParams
+    ) -> types.ListToolsResult:
+        self.lists += 1
+        self._sessions = [ctx.session]
+        empty: dict[str, Any] = {"type": "object", "properties": {}}
+        return types.ListToolsResult(
+            tools=[
+                types.Tool.model_validate({"name": name, "inputSchema": empty, **definition})
+                for name, definition in self.tools.items()
+            ]
+        )
+
+    async def _call(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        arguments = params.arguments or {}
+        self.calls.append((params.name, arguments))
+        if params.name == "block":
+            self.blocked.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.cancelled.set()
+        if params.name == "count":
+            for step in range(3):
+                await ctx.session.report_progress(step, 3, f"step {step}")
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=f"{params.name}: {arguments}")]
+        )
+
+
+def connect_to(server: Server[Any], era: Era = "modern") -> Connect:
+    """Connect to a server in memory; one of the handshake era does not know `server/discover`."""
+
+    @asynccontextmanager
+    async def connect() -> AsyncGenerator[Wire, None]:
+        async with (
+            create_client_server_memory_streams() as (ours, theirs),
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(_run, server, theirs, era)
+            yield Wire(ours)
+            group.cancel_scope.cancel()
+
+    return connect
+
+
+def late(connect: Connect, seconds: float) -> Connect:
+    """Connect only after a while."""
+
+    @asynccontextmanager
+    async def connect_late() -> AsyncGenerator[Wire, None]:
+        await anyio.sleep(seconds)
+        async with connect() as wire:
+            yield wire
+
+    return connect_late
+
+
+def never() -> Connect:
+    """Hang for ever."""
+
+    @asynccontextmanager
+    async def hang() -> AsyncGenerator[Wire, None]:
+        await anyio.sleep_forever()
+        yield Wire(())
+
+    return hang
+
+
+def failing(error: Exception) -> Connect:
+    """Fail every time."""
+
+    @asynccontextmanager
+    async def fail() -> AsyncGenerator[Wire, None]:
+        raise error
+        yield Wire(())
+
+    return fail
+
+
+async def _run(server: Server[Any], streams: Any, era: Era) -> None:
+    read, write = streams
+    options = server.create_initialization_options()
+    if era == "modern":
+        await server.run(read, write, options)
+    else:
+        await serve_loop(server, read, write, lifespan_state={}, init_options=options)
+
+
+def configured(names: Mapping[str, Mapping[str, Any]], settings: Settings | None = None) -> Config:
+    """Make the configuration of servers that are connected to by other means."""
+    prefix = prefixes(list(names))
+    servers = {
+        name: replace(ServerConfig(name, prefix[name]), **options)
+        for name, options in ((ServerName(name), options) for name, options in names.items())
+    }
+    return Config(Path("servers.yaml"), servers, settings or Settings())
+
+
+@asynccontextmanager
+async def aggregating(
+    servers: Mapping[str, Connect],
+    settings: Settings | None = None,
+    **options: Mapping[str, Any],
+) -> AsyncGenerator[Upstream, None]:
+    """Run the aggregator in front of servers; `options` are those of single servers."""
+    config = configured({name: options.get(name, {}) for name in servers}, settings)
+    fleet = Fleet(
+        config,
+        connect=lambda server: servers[server.name],
+        identity=IDENTITY,
+        jitter=lambda: 1.0,
+    )
+    upstream = make_server(fleet)
+    async with anyio.create_task_group() as group:
+        group.start_soon(fleet.run)
+        group.start_soon(upstream.announce_changes)
+        yield upstream
+        group.cancel_scope.cancel()
+
+
+def visiting(upstream: Upstream, era: Era, **options: Any) -> AbstractAsyncContextManager[Client]:
+    """Be a client of the aggregator, on a stream as over stdio."""
+    return Client(_stream(upstream), mode=MODES[era], **options)
+
+
+@asynccontextmanager
+async def _stream(upstream: Upstream) -> AsyncGenerator[Any, None]:
+    async with (
+        create_client_server_memory_streams() as (ours, theirs),
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(serve_client, upstream, theirs)
+        yield ours
+        group.cancel_scope.cancel()
+
+
+def text_of(result: types.CallToolResult) -> str:
+    """Return what a model reads of a result."""
+    return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+async def until(condition: Callable[[], bool], changed: Callable[[], anyio.Event]) -> None:
+    """Wait until something holds that can only change when an event is set."""
+    with anyio.fail_after(5):
+        while not condition():
+            await changed().wait()
+
+
+async def ready(upstream: Upstream) -> None:
+    """Wait until no server is pending."""
+    fleet = upstream.fleet
+    await until(lambda: not fleet.catalog.pending, lambda: fleet.changed)
