@@ -1,12 +1,13 @@
 """`servers.yaml` as a value: read, checked, with variables filled in."""
 
 from aggregator.config.load import load_config, parse_config
-from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
+from aggregator.config.values import Config, ServerConfig, Settings, SurfaceChoice, ToolSearchMode
 
 __all__ = [
     "Config",
     "ServerConfig",
     "Settings",
+    "SurfaceChoice",
     "ToolSearchMode",
     "load_config",
     "parse_config",

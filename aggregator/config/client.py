@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aggregator.config.document import Value
-from aggregator.config.form import ServerForm, keys
+from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
 
 _RENAMED = {
     "environment": "env",
@@ -19,7 +19,6 @@ _RENAMED = {
     "transportType": "type",
 }
 _TYPES = {"local": "stdio", "remote": "http", "streamable": "http"}
-_ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "cwd")
 _SECONDS_BELOW = 1000
 """Timeouts below this are seconds, as Cline and Roo write them; others write milliseconds."""
 
@@ -51,7 +50,7 @@ def _settled(data: dict[str, Value], ignored: list[str]) -> dict[str, Value]:
     """Drop what has no meaning beside the rest."""
     if isinstance(data.get("type"), str):
         data["type"] = _TYPES.get(str(data["type"]), data["type"])
-    useless = _ONLY_FOR_PROGRAMS if data.get("url") else ("headers",)
+    useless = ONLY_FOR_PROGRAMS if data.get("url") else ONLY_FOR_ADDRESSES
     ignored.extend(key for key in useless if data.get(key))
     return {key: value for key, value in data.items() if key not in useless}
 
@@ -71,10 +70,7 @@ def _timeout(data: dict[str, Value], value: Value) -> None:
 
 def _tools(data: dict[str, Value], value: Value) -> None:
     """Read `tools` as a list of those to offer; in our form it is a mapping."""
-    if isinstance(value, list):
-        _some("allow")(data, value)
-    else:
-        data["tools"] = value
+    data["tools"] = {"allow": value} if isinstance(value, list) else value
 
 
 def _some(rule: str) -> Callable[[dict[str, Value], Value], None]:

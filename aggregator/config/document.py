@@ -70,9 +70,8 @@ def _read_slowly(text: str, path: str) -> Document:
         raise _not_yaml(error, text, path) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ConfigError(
-            path, f"contains the control character U+{ord(error.character):04X}", line=line
-        ) from None
+        character = f"U+{ord(text[error.position]):04X}"
+        raise ConfigError(path, f"contains the control character {character}", line=line) from None
 
 
 def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
@@ -82,24 +81,29 @@ def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
 
 
 def _not_yaml(error: yaml.MarkedYAMLError, text: str, path: str) -> ConfigError:
-    mark = error.problem_mark or error.context_mark
-    line = mark.line + 1 if mark else None
-    written = text.splitlines()[mark.line] if mark and mark.line < text.count("\n") + 1 else ""
-    problem, hint = _explained(error.problem or "it cannot be read", written)
-    return ConfigError(path, f"is not valid YAML: {problem}", line=line, hint=hint)
-
-
-def _explained(problem: str, written: str) -> tuple[str, str | None]:
-    """Return a parser's complaint in words for people, and what to do about it."""
+    problem = error.problem or ""
+    # What was never closed is found missing at the end, but to be mended where it began.
+    unclosed = "end of stream" in problem or "stream end" in problem
+    mark = (error.context_mark if unclosed else None) or error.problem_mark
+    line = mark.line + 1 if mark else 1
     if "'\\t'" in problem:
-        return "a tab is used for indentation", "Indent with spaces"
+        problem = "a tab is used for indentation"
+    said = f"{problem}, {error.context}" if unclosed and error.context else problem
+    hint = _advice(f"{error.context}: {problem}", text.split("\n")[line - 1])
+    return ConfigError(path, f"is not valid YAML: {said}", line=line, hint=hint)
+
+
+def _advice(problem: str, written: str) -> str | None:
+    """Return what to do about a parser's complaint about a line."""
+    if "a tab is" in problem:
+        return "Indent with spaces"
     if "${" in written:
-        return problem, 'Inside [ ] and { }, put quotes around "${…}"'
+        return 'Inside [ ] and { }, put quotes around "${…}"'
     if "cannot start any token" in problem or "scanning an alias" in problem:
-        return problem, "Put quotes around text that begins with a special character"
+        return "Put quotes around text that begins with a special character"
     if "mapping values" in problem:
-        return problem, "Put quotes around text that contains a colon and a space"
-    return problem, None
+        return "Put quotes around text that contains a colon and a space"
+    return None
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class _Builder:
     def document(self) -> Document:
         next(self._stream)  # the start of the stream
         if not isinstance(next(self._stream), events.DocumentStartEvent):
-            self._refuse("is empty", None)
+            self._refuse("is empty", None, "Begin with `servers:`")
         data = self._value(next(self._stream), ()).value
         next(self._stream)  # the end of the document
         following = next(self._stream)
@@ -156,24 +160,18 @@ class _Builder:
 
     def _anchorless(self, event: events.Event, location: Location) -> _Built:
         self._count(1, event)
-        match event:
-            case events.ScalarEvent():
-                return _Built(self._scalar(event))
-            case events.SequenceStartEvent():
-                return self._checked(self._sequence(location), event, location)
-            case _:
-                return self._checked(self._mapping(location), event, location)
+        if isinstance(event, events.ScalarEvent):
+            return _Built(self._scalar(event))
+        self._check_depth(len(location) + 1, event)
+        is_list = isinstance(event, events.SequenceStartEvent)
+        return self._sequence(location) if is_list else self._mapping(location)
 
     def _alias(self, event: events.AliasEvent, location: Location) -> _Built:
         built = self._anchors.get(event.anchor)
         if built is None:
             self._refuse(f"refers to `*{event.anchor}`, which is not defined above", event)
         self._count(built.size, event)
-        return self._checked(built, event, location)
-
-    def _checked(self, built: _Built, event: events.Event, location: Location) -> _Built:
-        if len(location) + built.depth > MAX_DEPTH:
-            self._too_deep(event)
+        self._check_depth(len(location) + built.depth, event)
         return built
 
     def _scalar(self, event: events.ScalarEvent) -> str | None:
@@ -192,7 +190,7 @@ class _Builder:
         data: list[Value] = []
         size, depth = 1, 0
         while not isinstance(event := next(self._stream), events.SequenceEndEvent):
-            item = self._inner(event, (*location, len(data)))
+            item = self._value(event, (*location, len(data)))
             data.append(item.value)
             size, depth = size + item.size, max(depth, item.depth)
         return _Built(data, size, depth + 1)
@@ -212,18 +210,13 @@ class _Builder:
             first = self._lines[here]
             self._refuse(f"`{dotted(here)}` is defined twice, first on line {first}", event)
         self._lines[here] = event.start_mark.line + 1
-        item = self._inner(next(self._stream), here)
+        item = self._value(next(self._stream), here)
         mapping.size += item.size
         mapping.depth = max(mapping.depth, item.depth)
         if key == "<<":
             mapping.merges.extend(item.value if isinstance(item.value, list) else [item.value])
         else:
             mapping.data[key] = item.value
-
-    def _inner(self, event: events.Event, location: Location) -> _Built:
-        if len(location) > MAX_DEPTH:
-            self._too_deep(event)
-        return self._value(event, location)
 
     def _key(self, event: events.Event) -> str:
         if not isinstance(event, events.ScalarEvent) or not event.value or event.tag is not None:
@@ -245,8 +238,9 @@ class _Builder:
         if self._values > MAX_VALUES:
             self._refuse(f"holds more than {MAX_VALUES:,} values", event)
 
-    def _too_deep(self, event: events.Event) -> NoReturn:
-        self._refuse(f"is nested more than {MAX_DEPTH} levels deep", event)
+    def _check_depth(self, depth: int, event: events.Event) -> None:
+        if depth > MAX_DEPTH:
+            self._refuse(f"is nested more than {MAX_DEPTH} levels deep", event)
 
     def _refuse(
         self, problem: str, event: events.Event | None, hint: str | None = None

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,6 +18,11 @@ from pydantic_core import PydanticCustomError
 from aggregator.config import values
 from aggregator.config.quantities import seconds, size_in_bytes
 from aggregator.config.values import ServerType, SurfaceChoice, ToolSearchMode
+
+ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "cwd")
+"""Keys that mean nothing beside `url`."""
+ONLY_FOR_ADDRESSES = ("headers",)
+"""Keys that mean nothing beside `command`."""
 
 _LONGEST = 24 * 3600.0
 _LARGEST = 1 << 30
@@ -67,8 +73,6 @@ def _joined(value: object) -> object:
 
 def _all_or_some(value: object) -> object:
     """Read `true` and `false` as such, anything else as one or more globs."""
-    if isinstance(value, bool):
-        return value
     if isinstance(value, str):
         return _SWITCH.get(value.lower(), (value,))
     globs = _texts(value)
@@ -83,6 +87,12 @@ def _texts(value: object) -> tuple[str, ...] | None:
         return _TEXTS.validate_python(value)
     except ValidationError:
         return None
+
+
+def _variables(value: dict[str, str]) -> dict[str, str]:
+    if any(not name or "=" in name for name in value):
+        raise _problem("has a name that no environment variable can have")
+    return value
 
 
 def _type(value: object) -> object:
@@ -105,6 +115,7 @@ Mode = Annotated[
     ToolSearchMode, BeforeValidator(_mode), WithJsonSchema({"type": ["string", "boolean"]})
 ]
 Kind = Annotated[ServerType, BeforeValidator(_type)]
+Variables = Annotated[dict[str, str], AfterValidator(_variables)]
 Hint = Annotated[str, BeforeValidator(_joined), WithJsonSchema(_TEXT_OR_LIST)]
 AllOrSome = Annotated[
     bool | tuple[str, ...],
@@ -131,7 +142,7 @@ class ServerForm(_Form):
 
     command: Words = Field((), description="The program to start, alone or with its arguments.")
     args: Words = Field((), description="Arguments of the program.")
-    env: dict[str, str] = Field({}, description="Environment variables of the program.")
+    env: Variables = Field({}, description="Environment variables of the program.")
     env_file: str | None = Field(
         None, description="A file of NAME=value lines, given to the program and usable in ${NAME}."
     )
@@ -209,6 +220,9 @@ class SettingsForm(_Form):
 
 class FileForm(SettingsForm):
     """The whole file: the servers behind the aggregator, and how it treats them and its clients."""
+
+    # Only ever described, not filled in: each server is, with variables of its own.
+    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)
 
     servers: dict[str, ServerForm] = Field(
         {}, description="The servers, by the names their tools are prefixed with."

@@ -142,9 +142,11 @@ class _Reading:
         for name, entry in ours.items():
             location = ("servers", name)
             if not _OUR_NAME.fullmatch(name):
-                hint = "Use letters, digits, `-`, `_` and `.`, at most 64, and a letter first"
+                hint = (
+                    "Use at most 64 letters, digits, `-`, `_` and `.`; begin with a letter or digit"
+                )
                 raise self._source.error(f"`{name}` is not allowed as a name", location, hint)
-            yield Entry(ServerName(name), location, self._mapping(entry, location), OURS)
+            yield Entry(ServerName(name), location, self._mapping(entry, location), OURS, {})
         for name, entry in self._section(_named(data), "mcpServers").items():
             yield self._client_entry(name, entry, ours)
 
@@ -159,7 +161,11 @@ class _Reading:
             self._warnings.append(
                 f"`{name}`: ignored, as it means nothing here: {_listed(translation.ignored)}"
             )
-        return Entry(ServerName(name), location, translation.data, CLIENTS)
+        places = {
+            "userHome": str(Path.home()),
+            "workspaceFolder": str(self._source.directory),
+        }
+        return Entry(ServerName(name), location, translation.data, CLIENTS, places)
 
     def _section(self, data: dict[str, Value], key: str) -> dict[str, Value]:
         section = data.get(key)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from aggregator.config.document import Location, Value, dotted
 from aggregator.config.dotenv import EnvFileError, read_env_file
-from aggregator.config.form import ServerForm, keys
+from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
 from aggregator.config.source import Source
 from aggregator.config.values import ServerConfig
 from aggregator.config.variables import (
@@ -18,8 +18,6 @@ from aggregator.config.variables import (
 )
 from aggregator.names import ServerName
 
-_ONLY_FOR_PROGRAMS = ("args", "env", "env_file", "cwd")
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -29,6 +27,8 @@ class Entry:
     location: Location
     data: Mapping[str, Value]
     dialect: Dialect
+    variables: Mapping[str, str]
+    """What may stand in it beside the variables every server may use."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str]) -> Draft:
     Raises:
         ConfigError: The entry cannot be used as written.
     """
+    variables = {**entry.variables, **variables}
     data = {key: value for key, value in entry.data.items() if value is not None}
     own, problem = _file_variables(data.get("envFile"), entry, source, variables)
     expansion = Expansion({**variables, **own}, entry.dialect)
@@ -114,11 +115,13 @@ def _missing_variables(expansion: Expansion) -> str | None:
     names = list(dict.fromkeys(expansion.missing.values()))
     if not names:
         return None
+    if asked := [name for name in names if name.startswith("input:")]:
+        return f"`${{{asked[0]}}}` is asked for by a client; write a variable such as `${{TOKEN}}`"
     which = " and ".join(f"`{name}`" for name in names)
-    verb = "is" if len(names) == 1 else "are"
+    what, it = ("variable", "it") if len(names) == 1 else ("variables", "them")
     return (
-        f"{which} {verb} not set; many clients start servers without your environment. "
-        f"Put it in a file named by `envFile`, in `env` where the client configures "
+        f"the {what} {which} must be set, and many clients hide your environment: "
+        f"put {it} in a file named by `envFile`, or in `env` where the client configures "
         f"the aggregator, or write a default: `${{{names[0]}:-default}}`"
     )
 
@@ -148,9 +151,7 @@ def _check_url(form: ServerForm, url: str, entry: Entry, source: Source) -> None
             f"`{entry.name}` has a `url`, so its `type` must be `http` or `sse`",
             (*entry.location, "type"),
         )
-    for field in _ONLY_FOR_PROGRAMS:
-        if getattr(form, field):
-            _refuse_useless(field, "url", entry, source)
+    _refuse_useless(ONLY_FOR_PROGRAMS, "url", entry, source)
 
 
 def _check_command(form: ServerForm, entry: Entry, source: Source) -> None:
@@ -161,8 +162,7 @@ def _check_command(form: ServerForm, entry: Entry, source: Source) -> None:
             f"`{entry.name}` has a `command`, so its `type` must be `stdio`",
             (*entry.location, "type"),
         )
-    if form.headers:
-        _refuse_useless("headers", "command", entry, source)
+    _refuse_useless(ONLY_FOR_ADDRESSES, "command", entry, source)
     if not program.strip():
         raise source.error(f"`{dotted(location)}` is empty", location)
     if " " in program and not _is_path(program):
@@ -174,10 +174,11 @@ def _check_command(form: ServerForm, entry: Entry, source: Source) -> None:
         )
 
 
-def _refuse_useless(field: str, beside: str, entry: Entry, source: Source) -> None:
-    key = ServerForm.model_fields[field].alias or field
-    location = (*entry.location, key)
-    raise source.error(f"`{dotted(location)}` has no meaning beside `{beside}`", location)
+def _refuse_useless(keys: tuple[str, ...], beside: str, entry: Entry, source: Source) -> None:
+    for key in keys:
+        if entry.data.get(key):
+            location = (*entry.location, key)
+            raise source.error(f"`{dotted(location)}` has no meaning beside `{beside}`", location)
 
 
 def _is_http(url: str) -> bool:

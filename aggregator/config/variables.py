@@ -56,15 +56,13 @@ class Expansion:
 
     def expand(self, value: Value, location: Location) -> Value:
         """Return the value with every text in it expanded."""
-        match value:
-            case str():
-                return self._text(value, location)
-            case list():
-                return [self.expand(item, (*location, at)) for at, item in enumerate(value)]
-            case dict():
-                return {key: self.expand(item, (*location, key)) for key, item in value.items()}
-            case None:
-                return None
+        if isinstance(value, str):
+            return self._text(value, location)
+        if isinstance(value, list):
+            return [self.expand(item, (*location, at)) for at, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: self.expand(item, (*location, key)) for key, item in value.items()}
+        return value
 
     def _text(self, text: str, location: Location) -> str:
         try:

@@ -50,6 +50,9 @@ def _said(error: ErrorDetails) -> str:
 def _hint(error: ErrorDetails, location: Location) -> str | None:
     if error["type"] == "extra_forbidden":
         return nearest(str(location[-1]), _keys_beside(location))
+    if error["type"] == "string_type" and location[-2:-1] == ("env",):
+        name = location[-1]
+        return f'Write `{name}: ${{{name}}}` to pass a variable on, `{name}: ""` for an empty one'
     if error["type"] == "literal_error":
         return nearest(str(error["input"]), (*get_args(SurfaceChoice), *get_args(ServerType)))
     return None

@@ -1,0 +1,291 @@
+"""What the keys of a server mean."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from reading import PATH, config_of, refusal, server_of
+
+from aggregator.config import ServerConfig, load_config
+from aggregator.config.form import FileForm, ServerForm
+from aggregator.names import ServerName
+
+
+def test_a_server_that_says_nothing_else_gets_the_defaults() -> None:
+    assert server_of("command: notes") == ServerConfig(
+        name=ServerName("one"),
+        prefix="one",
+        type="stdio",
+        command="notes",
+        args=(),
+        env={},
+        cwd=PATH.parent,
+        url=None,
+        headers={},
+        description="",
+        always_load=False,
+        allow=("*",),
+        deny=(),
+        search_hints={},
+        enabled=True,
+        connect_timeout=30.0,
+        call_timeout=60.0,
+        max_call_time=600.0,
+        max_message_bytes=16 * 1024 * 1024,
+        max_in_flight=32,
+        max_queued=256,
+        trust_annotations=True,
+        honour_always_load=True,
+        problem=None,
+    )
+
+
+def test_every_key_of_a_program_reaches_its_value() -> None:
+    text = """
+command: npx
+args: [-y, some-server, 8080]
+env: {PORT: 8080, VERSION: 1.10, DEBUG: yes, EMPTY: ""}
+cwd: data
+type: stdio
+description: >
+  One line
+  of text
+alwaysLoad: [search_*]
+tools: {allow: [search_*, drop_*], deny: drop_*}
+searchHints: {create_note: memo journal, list_notes: [all, overview]}
+enabled: false
+prefix: n
+connectTimeout: 500ms
+callTimeout: 2m
+maxCallTime: 1h
+maxMessageBytes: 1 MiB
+maxInFlight: 4
+maxQueued: 0
+trustAnnotations: no
+honourAlwaysLoad: off
+"""
+    assert server_of(text) == ServerConfig(
+        name=ServerName("one"),
+        prefix="n",
+        type="stdio",
+        command="npx",
+        args=("-y", "some-server", "8080"),
+        env={"PORT": "8080", "VERSION": "1.10", "DEBUG": "yes", "EMPTY": ""},
+        cwd=PATH.parent / "data",
+        description="One line of text",
+        always_load=("search_*",),
+        allow=("search_*", "drop_*"),
+        deny=("drop_*",),
+        search_hints={"create_note": "memo journal", "list_notes": "all overview"},
+        enabled=False,
+        connect_timeout=0.5,
+        call_timeout=120.0,
+        max_call_time=3600.0,
+        max_message_bytes=1 << 20,
+        max_in_flight=4,
+        max_queued=0,
+        trust_annotations=False,
+        honour_always_load=False,
+    )
+
+
+def test_a_server_with_an_address_is_reached_over_http() -> None:
+    server = server_of("url: https://h/mcp\nheaders: {Authorization: 'Bearer ${T}'}", T="t0ken")
+    assert (server.type, server.url, server.command, server.cwd) == (
+        "http",
+        "https://h/mcp",
+        None,
+        None,
+    )
+    assert server.headers == {"Authorization": "Bearer t0ken"}
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"), [("sse", "sse"), ("http", "http"), ("streamable-http", "http")]
+)
+def test_the_type_of_an_address_can_be_said(written: str, kind: str) -> None:
+    assert server_of(f"url: http://h\ntype: {written}").type == kind
+
+
+@pytest.mark.parametrize(
+    ("written", "resolved"),
+    [
+        ("npx", "npx"),
+        ("./bin/server", "/etc/aggregator/bin/server"),
+        ("bin/server", "/etc/aggregator/bin/server"),
+        ("../server", "/etc/aggregator/../server"),
+        ("/usr/bin/env", "/usr/bin/env"),
+        ("/opt/my tools/server", "/opt/my tools/server"),
+        ("~/server", str(Path.home() / "server")),
+        ("[npx, -y]", "npx"),
+    ],
+)
+def test_a_command_with_a_slash_is_relative_to_the_file(written: str, resolved: str) -> None:
+    assert server_of(f"command: {written}").command == resolved
+
+
+def test_a_command_may_carry_its_arguments() -> None:
+    assert server_of("command: [npx, -y, x]\nargs: [z]").args == ("-y", "x", "z")
+
+
+def test_arguments_reach_the_program_literally() -> None:
+    server = server_of('command: x\nargs: ["$(id)", "; rm -rf /", "a\\nb", "`id`", "$HOME"]')
+    assert server.args == ("$(id)", "; rm -rf /", "a\nb", "`id`", "$HOME")
+
+
+def test_the_interpreter_of_the_aggregator_can_be_named() -> None:
+    assert server_of("command: ${AGGREGATOR_PYTHON}").command == sys.executable
+
+
+def test_a_person_can_choose_another_interpreter() -> None:
+    server = server_of("command: ${AGGREGATOR_PYTHON}", AGGREGATOR_PYTHON="/opt/python")
+    assert server.command == "/opt/python"
+
+
+@pytest.mark.parametrize(
+    ("rules", "tool", "allowed"),
+    [
+        ("{}", "anything", True),
+        ("{allow: [read_*]}", "read_file", True),
+        ("{allow: [read_*]}", "write_file", False),
+        ("{deny: [write_*]}", "write_file", False),
+        ("{allow: ['*'], deny: ['*_file']}", "read_file", False),
+        ("{allow: []}", "read_file", False),
+        ("{deny: [READ_*]}", "read_file", True),
+    ],
+)
+def test_deny_wins_over_allow(rules: str, tool: str, allowed: bool) -> None:
+    assert server_of(f"command: x\ntools: {rules}").allows(tool) is allowed
+
+
+@pytest.mark.parametrize(
+    ("written", "loaded"),
+    [
+        ("true", True),
+        ("yes", True),
+        ("false", False),
+        ("search_notes", True),
+        ("[list_*, search_*]", True),
+        ("[list_*]", False),
+        ("[]", False),
+    ],
+)
+def test_always_load_is_a_switch_or_names_or_globs(written: str, loaded: bool) -> None:
+    server = server_of(f"command: x\nalwaysLoad: {written}")
+    assert server.loads_always("search_notes") is loaded
+
+
+def test_hints_are_kept_by_tool() -> None:
+    server = server_of("command: x\nsearchHints: {create_note: memo}")
+    assert (server.hint("create_note"), server.hint("other")) == ("memo", "")
+
+
+def test_a_call_may_always_take_as_long_as_it_may_be_silent() -> None:
+    assert server_of("command: x\ncallTimeout: 1h").max_call_time == 3600.0
+
+
+def test_an_empty_key_is_as_if_it_were_not_there() -> None:
+    assert server_of("command: x\nargs:\nenv:\ndescription:") == server_of("command: x")
+
+
+def test_servers_keep_the_order_of_the_file() -> None:
+    config = config_of("servers: {b: {command: x}, a: {command: x}, c: {command: x}}")
+    assert list(config.servers) == ["b", "a", "c"]
+    assert config.path == PATH
+
+
+def test_only_enabled_servers_are_to_be_started() -> None:
+    config = config_of("servers: {a: {command: x, enabled: false}, b: {command: x}}")
+    assert list(config.servers) == ["a", "b"]
+    assert list(config.enabled) == ["b"]
+
+
+def test_a_file_without_servers_is_fine_but_worth_a_word() -> None:
+    assert config_of("servers:").warnings == ("No servers are configured",)
+
+
+def test_prefixes_do_not_collide() -> None:
+    config = config_of(
+        "servers: {my-api: {command: x}, my_api: {command: x}, "
+        "other: {command: x, prefix: third}, third: {command: x}, bare: {command: x, prefix: ''}}"
+    )
+    prefixes = {str(name): server.prefix for name, server in config.servers.items()}
+    assert prefixes["my_api"] == "my_api"
+    assert prefixes["my-api"].startswith("my_api_")
+    assert prefixes["other"] == "third"
+    assert prefixes["third"].startswith("third_")
+    assert prefixes["bare"] == ""
+
+
+def test_a_merge_key_fills_in_what_is_not_said() -> None:
+    text = """
+servers:
+  a: &base {command: x, args: [one], callTimeout: 5s}
+  b: {<<: *base, args: [two]}
+  c: {<<: [*base, {description: more}]}
+"""
+    _, b, c = config_of(text).servers.values()
+    assert (b.command, b.args, b.call_timeout) == ("x", ("two",), 5.0)
+    assert (c.args, c.description) == (("one",), "more")
+
+
+def test_an_alias_is_what_it_refers_to() -> None:
+    text = "servers: {a: &a {command: x, args: &args [y]}, b: *a, c: {command: z, args: *args}}"
+    a, b, c = config_of(text).servers.values()
+    assert (b.command, b.args, c.args) == (a.command, a.args, ("y",))
+
+
+def test_an_error_inside_an_alias_points_at_the_alias() -> None:
+    problem = refusal("servers:\n  a: &a {command: x}\n  b:\n    <<: *a\n    tools: *a\n")
+    assert problem.line == 5
+
+
+def test_secrets_do_not_show_in_a_representation() -> None:
+    server = server_of("url: http://u:canary@h\nheaders: {A: canary}")
+    program = server_of("command: x\nargs: [canary]\nenv: {A: canary}")
+    assert "canary" not in f"{server}{program}"
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    path.write_bytes(b"\xef\xbb\xbfservers: {a: {command: x}}\r\n")
+    assert list(load_config(path, {}).servers) == ["a"]
+
+
+def test_a_file_that_anyone_can_change_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    path.write_text("servers: {a: {command: x}}", encoding="utf-8")
+    path.chmod(0o666)
+    assert load_config(path, {}).warnings == (
+        f"`{path}` can be changed by every user of this machine",
+    )
+
+
+def test_the_default_file_starts_the_examples_beside_it() -> None:
+    path = Path(__file__).parents[2] / "servers.yaml"
+    config = load_config(path, {})
+    assert list(config.servers) == ["notes", "files", "board", "text", "units"]
+    for server in config.servers.values():
+        assert server.command == sys.executable
+        assert (path.parent / server.args[0]).is_file()
+        assert server.description
+        assert server.problem is None
+    assert config.servers[ServerName("notes")].loads_always("search_notes")
+
+
+def test_the_well_known_servers_in_the_default_file_can_be_used() -> None:
+    text = (Path(__file__).parents[2] / "servers.yaml").read_text(encoding="utf-8")
+    _, _, commented = text.partition("# Well-known servers")
+    entries = [line[1:] for line in commented.splitlines() if line.startswith("#  ")]
+    variables = {"GITHUB_TOKEN": "t", "HOME": "/home/me"}
+    config = config_of("\n".join(["servers:", *entries]), **variables)
+    assert list(config.servers) == ["github", "filesystem", "fetch", "playwright"]
+    assert all(server.description and not server.problem for server in config.servers.values())
+
+
+def test_every_key_is_described_for_editors() -> None:
+    schema = FileForm.model_json_schema()
+    keys = schema["properties"] | schema["$defs"]["ServerForm"]["properties"]
+    assert {"servers", "toolSearch", "connectTimeout"} <= keys.keys()
+    assert all(key["description"].endswith(".") for key in keys.values())
+    assert ServerForm.model_fields["args"].description == "Arguments of the program."

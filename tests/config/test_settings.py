@@ -1,0 +1,107 @@
+"""What holds for all servers and clients."""
+
+import pytest
+from reading import config_of, refusal
+
+from aggregator.config import Settings, ToolSearchMode
+
+
+def test_a_file_that_says_nothing_gets_the_defaults() -> None:
+    settings = config_of("servers: {a: {command: x}}").settings
+    assert settings == Settings()
+    assert settings == Settings(
+        tool_search=ToolSearchMode(0),
+        context_window=200_000,
+        surface="auto",
+        max_results=5,
+        max_result_chars=8_000,
+        max_loaded=40,
+        relist_wait=0.4,
+        state=True,
+        watch=True,
+        clients={},
+    )
+
+
+def test_every_setting_reaches_its_value() -> None:
+    text = """
+servers: {}
+toolSearch: auto:25
+contextWindow: 1_000_000
+surface: ${SURFACE:-hybrid}
+maxResults: 7
+maxResultChars: 4000
+maxLoaded: 10
+relistWait: 250ms
+state: off
+watch: false
+clients: {claude-code: relay, Zed: promote}
+"""
+    assert config_of(text).settings == Settings(
+        tool_search=ToolSearchMode(25),
+        context_window=1_000_000,
+        surface="hybrid",
+        max_results=7,
+        max_result_chars=4_000,
+        max_loaded=10,
+        relist_wait=0.25,
+        state=False,
+        watch=False,
+        clients={"claude-code": "relay", "Zed": "promote"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "percent", "shown"),
+    [
+        ("true", 0, "true"),
+        ("on", 0, "true"),
+        ("auto:0", 0, "true"),
+        ("auto", 10, "auto:10"),
+        ("auto:7", 7, "auto:7"),
+        (" AUTO:99 ", 99, "auto:99"),
+        ("auto:100", 100, "false"),
+        ("false", 100, "false"),
+        ("off", 100, "false"),
+    ],
+)
+def test_the_modes_are_one_percentage(written: str, percent: int, shown: str) -> None:
+    mode = ToolSearchMode.parse(written)
+    assert (mode.percent, str(mode)) == (percent, shown)
+
+
+@pytest.mark.parametrize("written", ["", "maybe", "auto:", "auto:x", "auto:101", "auto:-1", "10"])
+def test_other_modes_are_refused(written: str) -> None:
+    with pytest.raises(ValueError, match=f"^{written}$"):
+        ToolSearchMode.parse(written)
+
+
+@pytest.mark.parametrize(
+    ("mode", "tokens", "defers"),
+    [
+        ("true", 0, True),
+        ("false", 10**9, False),
+        ("auto", 20_000, False),
+        ("auto", 20_000.4, True),
+        ("auto:1", 2_001, True),
+    ],
+)
+def test_tools_are_deferred_only_beyond_the_percentage(
+    mode: str, tokens: float, defers: bool
+) -> None:
+    assert ToolSearchMode.parse(mode).defers(tokens, 200_000) is defers
+
+
+def test_the_environment_overrides_the_mode() -> None:
+    text = "toolSearch: true\nservers: {}"
+    assert config_of(text, AGGREGATOR_TOOL_SEARCH="false").settings.tool_search.never
+    assert config_of(text, AGGREGATOR_TOOL_SEARCH="").settings.tool_search.always
+
+
+def test_a_wrong_mode_in_the_environment_is_said_to_be_there() -> None:
+    problem = refusal("servers: {}", AGGREGATOR_TOOL_SEARCH="sometimes")
+    assert str(problem).startswith("`AGGREGATOR_TOOL_SEARCH`: must be `true`, `false`")
+
+
+def test_an_empty_setting_is_as_if_it_were_not_there() -> None:
+    assert config_of("servers:\nsurface:\nclients:\n").settings == Settings()
