@@ -115,10 +115,10 @@ class Lookup:
         marked = text.casefold().startswith("mcp")
         for boundary in _BOUNDARY.finditer(text):
             lead, rest = text[: boundary.start()], text[boundary.start() :]
-            found = self._caseless.get(rest.casefold(), ()) if marked or "__" in rest else ()
-            if marked and not found:
-                found = self._qualified.get(_folded(rest), ())
-            yield self._not_of_another(lead, found)
+            if "__" in rest:
+                yield self._names.get(rest) or self._caseless.get(rest.casefold(), ())
+            if marked:
+                yield self._not_of_another(lead, self._qualified.get(_folded(rest), ()))
 
     def _not_of_another(self, lead: str, found: tuple[ToolName, ...]) -> tuple[ToolName, ...]:
         """Drop tools when the text before them names a server, and not theirs."""
