@@ -65,7 +65,6 @@ class Census:
 @contextmanager
 def census() -> Generator[Census]:
     """Fail if the block leaves a process, a zombie or a descriptor behind."""
-    gc.collect()
     before = Census(
         ignored={each.pid for each in descendants(os.getpid())}, descriptors=descriptors()
     )
@@ -75,7 +74,8 @@ def census() -> Generator[Census]:
 
 def remaining(counted: Census, patience: float = PATIENCE) -> list[str]:
     """Return what is still left when it should have gone."""
-    gc.collect()
+    if counted.left():
+        gc.collect()
     deadline = time.monotonic() + patience
     while (left := counted.left()) and time.monotonic() < deadline:
         time.sleep(INTERVAL)
