@@ -15,10 +15,11 @@ from aggregator import __version__
 from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
+from aggregator.memory import open_memory
 from aggregator.stdio.child import Child, ChildSpec, open_child
 from aggregator.stdio.standard import claimed, standard_streams
 from aggregator.stdio.watchdog import Watchdog
-from aggregator.upstream import Upstream, make_server
+from aggregator.upstream import Recollection, Upstream, make_server
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,10 @@ async def running_fleet(config: Config) -> AsyncGenerator[Upstream, None]:
     """Run all servers and whatever tells clients of them, for the length of the block."""
     async with Watchdog() as watchdog, anyio.create_task_group() as group:
         fleet = Fleet(config, connect=lambda server: child(server, watchdog), identity=IDENTITY)
-        server = make_server(fleet)
+        memory = open_memory(os.environ, enabled=config.settings.state)
+        recollection = Recollection(memory, config.path)
+        server = make_server(fleet, recollection)
+        group.start_soon(recollection.save_changes)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
         yield server

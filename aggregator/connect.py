@@ -44,6 +44,10 @@ LISTEN_PATIENCE = 5.0
 """Seconds to wait for a modern server to acknowledge that it will tell of changes."""
 
 
+END_PATIENCE = 0.1
+"""Seconds that a connection which seems to be over has to be really over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """A transport's two streams, and what is known of the process behind them."""
@@ -123,6 +127,17 @@ class Link:
             options["on_progress"] = on_progress
         stamped = self._stamped(params, capabilities or {})
         return await self._dispatcher.send_raw_request(method, stamped, options)
+
+    async def was_lost(self, error: MCPError) -> bool:
+        """Whether an error means that the connection is gone, and is not the server's own.
+
+        A server may use the same code; and callers hear of the end before the link itself does.
+        """
+        if error.code != types.CONNECTION_CLOSED or error.message != "Connection closed":
+            return False
+        with anyio.move_on_after(END_PATIENCE):
+            await self.ended.wait()
+        return self.ended.is_set()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification; a connection that is gone swallows it."""

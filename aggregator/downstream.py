@@ -136,8 +136,7 @@ class Downstream:
                 "tools/call", params, on_progress=on_progress, capabilities=capabilities
             )
         except MCPError as error:
-            # A server may use this code for an error of its own; only a link that ended is lost.
-            if error.code == types.CONNECTION_CLOSED and link.ended.is_set():
+            if await link.was_lost(error):
                 raise ServerLostError(self.name) from error
             raise
 

@@ -162,16 +162,16 @@ class Lookup:
         spellings = (
             (_folded(spelling), name)
             for name, server, own in self.triples
-            for spelling in (name, f"{server}/{own}", f"{_lead(name)}{own}")
+            for spelling in {name, f"{server}__{own}", f"{_lead(name)}{own}"}
         )
         return _grouped(spellings)
 
     @cached_property
     def _servers(self) -> Mapping[str, frozenset[ServerName]]:
         found: dict[str, set[ServerName]] = {}
-        for name, server, _ in self.triples:
+        for lead, server in {(_lead(name), server) for name, server, _ in self.triples}:
             found.setdefault(_folded(server), set()).add(server)
-            found.setdefault(_folded(_lead(name)), set()).add(server)
+            found.setdefault(_folded(lead), set()).add(server)
         return {spelling: frozenset(servers) for spelling, servers in found.items()}
 
 
@@ -260,10 +260,10 @@ def _lead(name: ToolName) -> str:
 
 
 def _grouped(pairs: Iterable[tuple[str, ToolName]]) -> Mapping[str, tuple[ToolName, ...]]:
-    groups: dict[str, dict[ToolName, None]] = {}
+    groups: dict[str, list[ToolName]] = {}
     for key, name in pairs:
-        groups.setdefault(key, {})[name] = None
-    return {key: tuple(names) for key, names in groups.items()}
+        groups.setdefault(key, []).append(name)
+    return {key: tuple(dict.fromkeys(names)) for key, names in groups.items()}
 
 
 _RESERVED = frozenset(_skeleton(name) for name in RESERVED)

@@ -1,8 +1,15 @@
 """The two backends every test without timing of its own runs on."""
 
 import pytest
+from trio.testing import MockClock
 
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+def virtual_time() -> tuple[str, dict[str, object]]:
+    """The backend on which an hour passes at once, for tests that say when things happen."""
+    return "trio", {"clock": MockClock(autojump_threshold=0)}

@@ -19,8 +19,9 @@ from aggregator.app import IDENTITY, serve_client
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
+from aggregator.memory import Memory, Oblivion
 from aggregator.names import ServerName, prefixes
-from aggregator.upstream import Upstream, make_server
+from aggregator.upstream import Recollection, Upstream, make_server
 
 Era = Literal["handshake", "modern"]
 Context = ServerRequestContext[Any, Any]
@@ -176,6 +177,7 @@ def configured(names: Mapping[str, Mapping[str, Any]], settings: Settings | None
 async def aggregating(
     servers: Mapping[str, Connect],
     settings: Settings | None = None,
+    memory: Memory | None = None,
     **options: Mapping[str, Any],
 ) -> AsyncGenerator[Upstream, None]:
     """Run the aggregator in front of servers; `options` are those of single servers."""
@@ -186,7 +188,7 @@ async def aggregating(
         identity=IDENTITY,
         jitter=lambda: 1.0,
     )
-    upstream = make_server(fleet)
+    upstream = make_server(fleet, Recollection(memory or Oblivion(), config.path))
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)
@@ -226,3 +228,10 @@ async def ready(upstream: Upstream) -> None:
     """Wait until no server is pending."""
     fleet = upstream.fleet
     await until(lambda: not fleet.catalog.pending, lambda: fleet.changed)
+
+
+async def keep_listening(client: Client) -> None:
+    """Hold a modern client's stream of changes open; its message handler hears them."""
+    async with client.listen(tools_list_changed=True) as events:
+        async for _event in events:
+            pass

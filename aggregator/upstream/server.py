@@ -33,6 +33,7 @@ from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH, i
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import Listing
+from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.searching import Searching
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ Context = ServerRequestContext[Any, Any]
 class Upstream(Server[Any]):
     """One MCP server for clients of either era."""
 
-    def __init__(self, fleet: Fleet, listing: Listing) -> None:
+    def __init__(self, fleet: Fleet, listing: Listing, recollection: Recollection) -> None:
         self._bus = InMemorySubscriptionBus()
         super().__init__(
             NAME,
@@ -75,6 +76,7 @@ class Upstream(Server[Any]):
         self._listing = listing
         self._calls = Calls(fleet)
         self._searching = Searching(fleet, listing)
+        self._recollection = recollection
         self._conversations: dict[str, Conversation] = {}
         self.listed = anyio.Event()
         """Set once a client has fetched its first list."""
@@ -116,12 +118,15 @@ class Upstream(Server[Any]):
         """Keep a handshake client told of changes; ends with its session."""
         conversation = self._conversation(ctx)
         conversation.shown.tools = self._listing.tools(conversation)
-        await announce(
-            self.fleet,
-            look=lambda: self._listing.tools(conversation),
-            shown=conversation.shown,
-            tell=ctx.session.send_tool_list_changed,
-        )
+        try:
+            await announce(
+                self.fleet,
+                look=lambda: self._listing.tools(conversation),
+                shown=conversation.shown,
+                tell=ctx.session.send_tool_list_changed,
+            )
+        finally:
+            self._recollection.end(conversation)
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer what concerns tools without a detour through the SDK's models."""
@@ -158,7 +163,9 @@ class Upstream(Server[Any]):
         match params["name"]:
             case name if name == TOOL_SEARCH:
                 tell = ctx.session.send_tool_list_changed
-                return await self._searching.search(conversation, params, tell)
+                result = await self._searching.search(conversation, params, tell)
+                self._recollection.note(conversation)
+                return result
             case name if name in (CALL_TOOL, CALL_READ_ONLY_TOOL):
                 return await self._calls.relayed(
                     conversation,
@@ -236,6 +243,7 @@ class Upstream(Server[Any]):
         if known is None:
             known = self._stranger(_era(ctx), _client_name(ctx))
             known.has_memory = True
+            self._recollection.begin(known)
             self._conversations[key] = known
         return known
 
@@ -252,9 +260,9 @@ class Upstream(Server[Any]):
         return {"resultType": "complete", **result, "_meta": meta}
 
 
-def make_server(fleet: Fleet) -> Upstream:
-    """Make the server that one stream of a client is served by."""
-    return Upstream(fleet, Listing(fleet))
+def make_server(fleet: Fleet, recollection: Recollection) -> Upstream:
+    """Make the server that clients are served by."""
+    return Upstream(fleet, Listing(fleet), recollection)
 
 
 def _era(ctx: Context) -> Era:

@@ -12,6 +12,7 @@ from tests.peers import (
     Peer,
     aggregating,
     connect_to,
+    keep_listening,
     ready,
     text_of,
     visiting,
@@ -74,7 +75,7 @@ async def test_a_changed_list_downstream_is_followed(client_era: Era, server_era
             with anyio.fail_after(5):
                 async with anyio.create_task_group() as group:
                     if client_era == "modern":
-                        group.start_soon(_listen, client, told)
+                        group.start_soon(keep_listening, client)
                         await anyio.wait_all_tasks_blocked()
                     await peer.change(post_file={"description": "Posts a file"})
                     await told.wait()
@@ -83,12 +84,6 @@ async def test_a_changed_list_downstream_is_followed(client_era: Era, server_era
 
     assert "slack__post_file" not in before
     assert after == [*before, "slack__post_file"]
-
-
-async def _listen(client: Any, told: anyio.Event) -> None:
-    async with client.listen(tools_list_changed=True) as events:
-        async for _ in events:
-            told.set()
 
 
 async def test_a_cancelled_call_is_cancelled_on_its_server(

@@ -1,0 +1,193 @@
+"""A server that goes away costs only itself, and comes back by itself."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from aggregator.catalog import Failed, Pending
+from aggregator.connect import Connect, Wire
+from aggregator.names import ServerName
+from tests.peers import (
+    ERAS,
+    Era,
+    Peer,
+    aggregating,
+    connect_to,
+    failing,
+    never,
+    ready,
+    text_of,
+    visiting,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend(virtual_time: object) -> object:
+    return virtual_time
+
+
+class Mortal:
+    """A way to a server that can be cut, and that counts how often it was taken."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self.opened: list[float] = []
+        self._cut = anyio.Event()
+
+    @asynccontextmanager
+    async def __call__(self) -> AsyncGenerator[Wire, None]:
+        self.opened.append(anyio.current_time())
+        self._cut = anyio.Event()
+        async with self._connect() as wire, anyio.create_task_group() as group:
+            read, write = wire.streams
+            group.start_soon(self._cut_off, read)
+            yield Wire((read, write), describe_end=lambda: "it was cut off")
+            group.cancel_scope.cancel()
+
+    async def _cut_off(self, read: Any) -> None:
+        await self._cut.wait()
+        await read.aclose()
+
+    def cut(self) -> None:
+        self._cut.set()
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_in_flight_gets_one_error_that_says_it_may_have_taken_effect(era: Era) -> None:
+    peer = Peer("block")
+    mortal = Mortal(connect_to(peer))
+    results: list[types.CallToolResult] = []
+
+    async with aggregating({"db": mortal}) as upstream, visiting(upstream, era) as client:
+        await ready(upstream)
+
+        async def call() -> None:
+            results.append(await client.call_tool("db__block", {}))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await peer.blocked.wait()
+            mortal.cut()
+
+    (result,) = results
+    assert result.is_error
+    assert text_of(result) == (
+        "The server `db` went away during the call. "
+        "The tool may or may not have taken effect: check before calling it again"
+    )
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_server_that_had_been_ready_is_restarted_at_once(era: Era) -> None:
+    mortal = Mortal(connect_to(Peer("query")))
+    other = Peer("send")
+
+    async with aggregating({"db": mortal, "mail": connect_to(other)}) as upstream:
+        async with visiting(upstream, era) as client:
+            await ready(upstream)
+            await anyio.sleep(100)
+            mortal.cut()
+            answer = await client.call_tool("mail__send", {})
+            again = await client.call_tool("db__query", {})
+
+    assert text_of(answer) == "send: {}"
+    assert text_of(again) == "query: {}"
+    assert [round(when) for when in mortal.opened] == [0, 100]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_always_load_tools_leave_the_list_with_their_server(era: Era) -> None:
+    mortal = Mortal(connect_to(Peer("query")))
+    connects: list[Connect] = [mortal, never()]
+
+    def next_connect() -> Any:
+        return connects.pop(0)() if len(connects) > 1 else connects[0]()
+
+    options = {"always_load": True}
+    async with aggregating({"db": next_connect}, db=options) as upstream:
+        async with visiting(upstream, era) as client:
+            await ready(upstream)
+            there = [tool.name for tool in (await client.list_tools()).tools]
+            mortal.cut()
+            await anyio.sleep(1)
+            gone = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
+            search = await client.call_tool("ToolSearch", {"query": "query"})
+
+    assert there == ["db__query"]
+    assert gone == ["ToolSearch", "CallTool", "CallReadOnlyTool"]
+    assert "it was cut off" in text_of(search)
+
+
+async def test_failing_to_become_ready_backs_off_and_then_cools_down() -> None:
+    attempts: list[float] = []
+
+    @asynccontextmanager
+    async def refuse() -> AsyncGenerator[Wire, None]:
+        attempts.append(anyio.current_time())
+        raise ConnectionRefusedError("connection refused")
+        yield Wire(())
+
+    async with aggregating({"db": refuse}) as upstream:
+        await anyio.sleep(200)
+        state = upstream.fleet.catalog.servers[ServerName("db")]
+
+    pauses = [
+        round(after - before, 1) for before, after in zip(attempts, attempts[1:], strict=False)
+    ]
+    assert pauses[:7] == [0.5, 1, 2, 4, 8, 60, 60]
+    assert isinstance(state, Pending)
+    assert state.phase == "cooling down"
+    assert state.reason == "connection refused"
+
+
+async def test_a_command_that_is_not_there_is_not_tried_again_until_somebody_asks() -> None:
+    missing = FileNotFoundError("there is no command `nope`")
+
+    async with aggregating({"db": failing(missing)}) as upstream:
+        await anyio.sleep(1000)
+        state = upstream.fleet.catalog.servers[ServerName("db")]
+        async with visiting(upstream, "handshake") as client:
+            answer = await client.call_tool("CallTool", {"name": "db__query"})
+
+    assert isinstance(state, Failed)
+    assert state.since < 1
+    assert answer.is_error
+    assert "there is no command `nope`" in text_of(answer)
+
+
+async def test_a_server_that_does_not_answer_in_time_is_said_to_and_then_recycled() -> None:
+    mortal = Mortal(connect_to(Peer("block", "query")))
+
+    async with aggregating({"db": mortal}, db={"call_timeout": 5.0}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            began = anyio.current_time()
+            first = await client.call_tool("db__block", {})
+            took = anyio.current_time() - began
+            for _ in range(2):
+                await client.call_tool("db__block", {})
+            await anyio.sleep(1)
+            again = await client.call_tool("db__query", {})
+
+    assert took == 5
+    assert first.is_error
+    assert "did not answer within 5 s" in text_of(first)
+    assert text_of(again) == "query: {}"
+    assert len(mortal.opened) == 2
+
+
+async def test_a_tool_that_nobody_offers_is_a_protocol_error_with_the_nearest_names() -> None:
+    async with aggregating({"mail": connect_to(Peer("send_mail"))}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            await ready(upstream)
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("mail__send_male", {})
+
+    assert caught.value.code == types.INVALID_PARAMS
+    assert "`mail__send_mail`" in str(caught.value)
