@@ -15,6 +15,7 @@ import mcp_types as types
 from mcp.client import Transport
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import (
@@ -49,6 +50,22 @@ END_PATIENCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
+class Undone:
+    """Why a request got no answer, from the transport that carried it.
+
+    It travels as the `data` of an error, where nothing that a server sends can be taken for it.
+    """
+
+    reason: str
+    may_have_run: bool = True
+    """Whether the server may have acted on the request all the same."""
+    retry_after: float = 0.0
+    """Seconds the server asks to be left alone."""
+    is_barred: bool = False
+    """Whether trying again is pointless until something changes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wire:
     """A transport's two streams, and what is known of the process behind them."""
 
@@ -57,6 +74,8 @@ class Wire:
     """Says, once the streams have ended, how it came to that."""
     is_stuck: Callable[[], bool] = lambda: False
     """Says whether what was written is not being read."""
+    is_barred: Callable[[], bool] = lambda: False
+    """Says whether a new connection would be pointless until something changes."""
     last_words: Callable[[], Sequence[str]] = tuple
     """The last lines of its standard error, safe to show."""
 
@@ -89,6 +108,7 @@ class Link:
         self._dispatcher = JSONRPCDispatcher[TransportContext](read, write)
         self.describe_end = wire.describe_end
         self.is_stuck = wire.is_stuck
+        self.is_barred = wire.is_barred
         self._identity = identity
         self._acknowledged = anyio.Event()
         self.peer = Peer("handshake", LATEST_HANDSHAKE_VERSION)
@@ -175,11 +195,12 @@ class Link:
         while not self.ended.is_set():
             try:
                 await self.request("subscriptions/listen", wanted)
-            except MCPError:
-                return
+            except MCPError as error:
+                # A stream that broke is opened again; one that was refused is not offered.
+                if not isinstance(error.data, Undone):
+                    return
             finally:
                 self._acknowledged.set()
-            self.news.set()
             await anyio.sleep(LISTEN_PATIENCE)
 
     async def listening(self) -> None:
@@ -217,7 +238,7 @@ class Link:
             group.start_soon(handshake)
         if found:
             return found[0]
-        if self.ended.is_set():
+        if self.ended.is_set() and not any(isinstance(each.data, Undone) for each in errors):
             raise EraUnclearError
         raise errors[-1]
 
@@ -275,9 +296,9 @@ class Link:
         headers = {"mcp-protocol-version": self.peer.protocol_version}
         if self.peer.era == "modern":
             headers["mcp-method"] = method
-            name = (params or {}).get("name") or (params or {}).get("uri")
-            if isinstance(name, str) and name.isascii() and name.isprintable():
-                headers["mcp-name"] = name
+            name = (params or {}).get(NAME_BEARING_METHODS.get(method, ""))
+            if isinstance(name, str):
+                headers["mcp-name"] = encode_header_value(name)
         return headers
 
     def _end(self) -> None:
@@ -289,6 +310,9 @@ class Link:
         if method == "notifications/tools/list_changed":
             self.news.set()
         elif method == "notifications/subscriptions/acknowledged":
+            if self._acknowledged.is_set():
+                # What changed while the stream of changes was interrupted has gone untold.
+                self.news.set()
             self._acknowledged.set()
         return True
 

@@ -14,8 +14,15 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
-from aggregator.connect import Connect, Era, EraUnclearError, Link, open_link, refuse
-from aggregator.errors import BusyError, CallTimeoutError, ServerLostError, ServerUnavailableError
+from aggregator.connect import Connect, Era, EraUnclearError, Link, Undone, open_link, refuse
+from aggregator.errors import (
+    BusyError,
+    CallError,
+    CallTimeoutError,
+    ServerLostError,
+    ServerUnavailableError,
+    TurnedAwayError,
+)
 from aggregator.intake import take_in
 from aggregator.names import ServerName
 from aggregator.supervision import Supervision
@@ -49,6 +56,8 @@ class Loss:
     """Seconds the server had been ready, `None` if it never was."""
     hopeless: bool = False
     """Whether trying again is pointless until something changes."""
+    retry_after: float = 0.0
+    """Seconds it asked to be left alone."""
 
 
 class Downstream:
@@ -138,7 +147,15 @@ class Downstream:
         except MCPError as error:
             if await link.was_lost(error):
                 raise ServerLostError(self.name) from error
+            if isinstance(error.data, Undone):
+                raise self._translated(error.data) from error
             raise
+
+    def _translated(self, undone: Undone) -> CallError:
+        """Say to the caller what its transport says of a call."""
+        if undone.may_have_run:
+            return ServerLostError(self.name, undone.reason)
+        return TurnedAwayError(self.name, undone.reason)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[None, None]:
@@ -190,7 +207,11 @@ class Downstream:
             await self._follow(link, state)
         finally:
             self._link = None
-        return Loss(link.fault or link.describe_end(), ready_for=anyio.current_time() - began)
+        return Loss(
+            link.fault or link.describe_end(),
+            ready_for=anyio.current_time() - began,
+            hopeless=link.is_barred(),
+        )
 
     async def _follow(self, link: Link, state: Ready) -> None:
         """List again whenever the server says that its tools changed, within reason."""
@@ -244,6 +265,8 @@ class Downstream:
         if isinstance(error, EraUnclearError):
             self._era = "handshake" if self._era is None else None
             return Loss("it closed the connection while it was asked who it is")
+        if isinstance(error, MCPError) and isinstance(undone := error.data, Undone):
+            return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
         if isinstance(error, TimeoutError):
             return Loss(f"it was not ready within {self._server.connect_timeout:g} s")
         hopeless = isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError)
@@ -261,10 +284,11 @@ class Downstream:
             await self._woken.wait()
             return
         retry = self._supervision.failed(ready_for=loss.ready_for)
-        logger.warning("%s: %s; retrying in %.1f s", self.name, loss.reason, retry.delay)
+        delay = max(retry.delay, loss.retry_after)
+        logger.warning("%s: %s; retrying in %.1f s", self.name, loss.reason, delay)
         phase = "cooling down" if retry.cooling else "retrying"
         self._say(Pending(loss.reason, anyio.current_time(), phase))
-        with anyio.move_on_after(retry.delay):
+        with anyio.move_on_after(delay):
             await self._woken.wait()
 
     def _say(self, state: ServerState) -> None:

@@ -5,7 +5,8 @@ AggregatorError
 └── CallError                   a tool call that could not be completed
     ├── UnknownToolError        no server offers it                         (.name, .suggestions)
     ├── ServerUnavailableError  its server is not connected now             (.server, .reason)
-    ├── ServerLostError         its server went away during the call        (.server)
+    ├── TurnedAwayError         its server did not take the call            (.server, .reason)
+    ├── ServerLostError         its server went away during the call        (.server, .reason)
     ├── CallTimeoutError        its server did not answer in time           (.server, .seconds)
     └── BusyError               its server has too many calls in hand       (.server)
 
@@ -63,15 +64,29 @@ class ServerUnavailableError(CallError):
         self.reason = reason
 
 
+class TurnedAwayError(CallError):
+    """The tool's server did not take the call."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(
+            f"The server `{server}` did not take the call: {reason}. "
+            "The tool was not run; try again shortly or use another tool"
+        )
+        self.server = server
+        self.reason = reason
+
+
 class ServerLostError(CallError):
     """The tool's server went away while it ran the tool."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, reason: str | None = None) -> None:
+        detail = f": {reason}" if reason else ""
         super().__init__(
-            f"The server `{server}` went away during the call. "
+            f"The server `{server}` went away during the call{detail}. "
             "The tool may or may not have taken effect: check before calling it again"
         )
         self.server = server
+        self.reason = reason
 
 
 class CallTimeoutError(CallError):
