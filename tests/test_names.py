@@ -4,7 +4,7 @@ import random
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aggregator.names import (
@@ -151,6 +151,7 @@ def test_our_own_names_cannot_be_imitated(tool: str) -> None:
     assert qualify("x", [tool])[tool] not in RESERVED
 
 
+@settings(deadline=None)
 @given(st.lists(SERVER_NAMES, unique=True, max_size=12), st.randoms())
 def test_prefixes_are_legal_distinct_and_independent_of_order(
     servers: list[str], shuffler: random.Random
@@ -168,6 +169,7 @@ def test_prefixes_are_legal_distinct_and_independent_of_order(
     assert prefixes(servers) == found
 
 
+@settings(deadline=None)
 @given(SERVER_NAMES, st.lists(ODD_TOOL_NAMES, unique=True, max_size=20), st.randoms())
 @example("x", ["_" * 60 + "a", "mcp", "mcp-"], None)
 def test_names_are_legal_distinct_and_independent_of_order(
@@ -187,6 +189,7 @@ def test_names_are_legal_distinct_and_independent_of_order(
     assert qualify(prefix, tools) == found
 
 
+@settings(deadline=None)
 @given(st.lists(ODD_TOOL_NAMES, unique=True, max_size=20))
 def test_names_without_a_prefix_are_legal_distinct_and_never_ours(tools: list[str]) -> None:
     found = qualify("", tools)
@@ -328,6 +331,7 @@ def test_a_tool_without_prefix_is_found_behind_a_clients_prefix() -> None:
     assert lookup.find("re-echo") is None
 
 
+@settings(deadline=None)
 @given(st.dictionaries(SERVER_NAMES, st.lists(ODD_TOOL_NAMES, unique=True, max_size=8), max_size=5))
 def test_every_name_leads_back_to_its_tool(servers: dict[str, list[str]]) -> None:
     known = triples(servers)
