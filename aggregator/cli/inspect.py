@@ -1,75 +1,113 @@
 """`aggregator inspect`: look at the catalog the way a client would, over stdio."""
 
+import argparse
 import json
-import os
-import sys
+import time
+from contextlib import suppress
 from typing import Any
 
-import anyio
-from mcp import Client, StdioServerParameters
-from mcp.shared.exceptions import MCPError
-
-from aggregator.cli.environment import Environment, ExitStatus
-from aggregator.cli.tables import overview, server_page, tool_page
-from aggregator.config import Config
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.peer import Peer, serving
+from aggregator.cli.source import config_path, read_config
+from aggregator.cli.starting import await_servers
+from aggregator.cli.tables import Style, overview, server_page, tool_page
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
+from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
 from aggregator.search import nearest
-from aggregator.toolsearch import TOOL_SEARCH
+
+WATCH_INTERVAL = 1.0
+"""Seconds between two looks."""
+
+CLEAR = "\x1b[H\x1b[2J"
 
 
-def inspect(
-    config: Config, environment: Environment, *, subject: str | None, wait: float, as_json: bool
-) -> ExitStatus:
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the catalog, one server or one tool."""
-    return anyio.run(_inspect, config, environment, subject, wait, as_json)
-
-
-async def _inspect(
-    config: Config, environment: Environment, subject: str | None, wait: float, as_json: bool
-) -> ExitStatus:
-    command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "aggregator", "serve", "--config", str(config.path)],
-        env=dict(os.environ),
-    )
-    async with Client(command) as client:
-        await client.call_tool(TOOL_SEARCH, {"query": "", "wait": wait})
-        servers: list[dict[str, Any]] = (await _read(client, SERVERS_URI))["servers"]
-        tools: list[dict[str, Any]] = (await _read(client, TOOLS_URI))["tools"]
-        visible = [tool.name for tool in (await client.list_tools()).tools]
-        catalog = {"servers": servers, "tools": tools, "visible": visible}
-        if subject is None:
-            environment.say(_json(catalog) if as_json else overview(catalog))
-            return ExitStatus.FINE
-        return await _show(client, environment, catalog, subject, as_json)
-
-
-async def _show(
-    client: Client, environment: Environment, catalog: dict[str, Any], subject: str, as_json: bool
-) -> ExitStatus:
-    """Print one server's tools, or one tool."""
-    for server in catalog["servers"]:
-        if server["name"] == subject:
-            tools = [tool for tool in catalog["tools"] if tool["server"] == subject]
-            page = {**server, "tools": tools}
-            environment.say(_json(page) if as_json else server_page(page))
-            return ExitStatus.FINE
-    try:
-        tool = await _read(client, f"{TOOLS_URI}/{subject}")
-    except MCPError:
-        names = [each["name"] for each in (*catalog["servers"], *catalog["tools"])]
-        close = ", ".join(f"`{name}`" for name in nearest(subject, names))
-        hint = f"The closest are {close}" if close else "`aggregator inspect` lists them"
-        environment.complain(f"there is no server or tool `{subject}`", hint)
-        return ExitStatus.ERROR
-    environment.say(_json(tool) if as_json else tool_page(tool))
+    # Started before the file is checked: both take their time.
+    with serving(config_path(options.config, environment), environment) as peer:
+        read_config(options, environment)
+        await_servers(peer, environment, options.wait)
+        page = _page(peer, environment, options)
+        environment.say(page)
+        if options.watch:
+            with suppress(KeyboardInterrupt):
+                _watch(peer, environment, options, page)
     return ExitStatus.FINE
 
 
-async def _read(client: Client, uri: str) -> dict[str, Any]:
-    result = await client.read_resource(uri)
-    return json.loads(getattr(result.contents[0], "text", "{}"))
+def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, page: str) -> None:
+    """Print the page again whenever it changes; a person ends it."""
+    while True:
+        time.sleep(WATCH_INTERVAL)
+        before, page = page, _page(peer, environment, options)
+        if page != before:
+            environment.say(CLEAR + page if environment.stdout.isatty() else f"\n{page}")
+            environment.stdout.flush()
 
 
-def _json(value: object) -> str:
+def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> str:
+    catalog = _catalog(peer)
+    style: Style = environment.paint
+    if options.subject is None:
+        return as_json(catalog) if options.json else overview(catalog, style)
+    subject: str = options.subject
+    for server in catalog["servers"]:
+        if server["name"] == subject:
+            return _server_page(peer, catalog, server, options, style)
+    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog)}")
+    return as_json(tool) if options.json else tool_page(tool)
+
+
+def _server_page(
+    peer: Peer,
+    catalog: dict[str, Any],
+    server: dict[str, Any],
+    options: argparse.Namespace,
+    style: Style,
+) -> str:
+    tools = [tool for tool in catalog["tools"] if tool["server"] == server["name"]]
+    words = [] if server["state"] == "ready" else peer.last_words(server["name"])
+    page = {**server, "tools": tools, "stderr": words}
+    return as_json(page) if options.json else server_page(page, style)
+
+
+def find_tool(subject: str, catalog: dict[str, Any]) -> ToolName:
+    """Return the tool a person means, however they write it.
+
+    Raises:
+        CommandError: There is none, or there are several.
+    """
+    tools: list[dict[str, Any]] = catalog["tools"]
+    lookup = Lookup.of(
+        (ToolName(tool["name"]), ServerName(tool["server"]), tool["tool"]) for tool in tools
+    )
+    match lookup.find(subject):
+        case Ambiguous(candidates=candidates):
+            raise CommandError(f"several tools are called `{subject}`: {_listed(candidates)}")
+        case None:
+            raise _unknown(subject, catalog)
+        case found:
+            return ToolName(found)
+
+
+def _unknown(subject: str, catalog: dict[str, Any]) -> CommandError:
+    close = nearest(subject, [each["name"] for each in (*catalog["servers"], *catalog["tools"])])
+    hint = f"The closest are {_listed(close)}" if close else "`aggregator inspect` lists them"
+    absent = [server["name"] for server in catalog["servers"] if server["state"] != "ready"]
+    if absent:
+        hint += f"; not ready, and so not known: {_listed(absent)}"
+    return CommandError(f"there is no server or tool `{subject}`", hint)
+
+
+def _catalog(peer: Peer) -> dict[str, Any]:
+    visible = [tool["name"] for tool in peer.request("tools/list", {})["tools"]]
+    return {**peer.read(SERVERS_URI), **peer.read(TOOLS_URI), "visible": visible}
+
+
+def _listed(names: tuple[ToolName, ...] | list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON that a person can read too."""
     return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,108 +1,69 @@
 """Read a command line and run the command it names."""
 
 import argparse
-from collections.abc import Sequence
-from pathlib import Path
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
 
 from aggregator import __version__
-from aggregator.cli.environment import Environment, ExitStatus
-from aggregator.config import Config, load_config
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.parser import COMMANDS, make_parser
 from aggregator.errors import ConfigError
 
-DESCRIPTION = "One MCP server in front of all your others."
+Run = Callable[[argparse.Namespace, Environment], ExitStatus]
 
-EXAMPLES = """\
-examples:
-  aggregator inspect                     what every server offers, and what a client would see
-  aggregator inspect notes               the tools of one server
-  aggregator inspect notes__create_note  one tool, whole
-  aggregator serve                       serve a client over stdio; clients start this themselves
-"""
-
-CONFIG_VARIABLE = "AGGREGATOR_CONFIG"
-DEFAULT_CONFIG = "servers.yaml"
+_MODULES = {"import": "importing"}
+"""Commands whose modules cannot have their names."""
 
 
 def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     """Run a command and return its exit status; never raises for what a person can do wrong."""
     try:
-        options = _parser().parse_args(arguments)
+        options = _parsed(arguments, environment)
+        return _command(options)(options, environment)
     except SystemExit as end:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
-    try:
-        config = load_config(config_path(options.config, environment), environment.variables)
-        for warning in config.warnings:
-            environment.warn(warning)
-        return _run(options, config, environment)
     except ConfigError as error:
         environment.complain(str(error), error.hint)
-        return ExitStatus.USAGE
+        return ExitStatus.ERROR
+    except CommandError as error:
+        environment.complain(str(error), error.hint)
+        return error.status
     except KeyboardInterrupt:
+        environment.note("interrupted")
         return ExitStatus.INTERRUPTED
+    except BrokenPipeError:
+        return _left_alone()
 
 
-def config_path(given: str | None, environment: Environment) -> Path:
-    """Say which file to read: the one named, or `servers.yaml` where the command is run."""
-    chosen = given or environment.variables.get(CONFIG_VARIABLE) or DEFAULT_CONFIG
-    return environment.directory / chosen
+def _parsed(arguments: Sequence[str], environment: Environment) -> argparse.Namespace:
+    first = arguments[0] if arguments else "--help"
+    if not first.startswith("-") and first not in COMMANDS:
+        close = get_close_matches(first, COMMANDS, 1)
+        hint = f"Did you mean `{close[0]}`?" if close else "`aggregator --help` lists the commands"
+        raise CommandError(f"there is no command `{first}`", hint, ExitStatus.USAGE)
+    return make_parser(environment).parse_args(arguments or [first])
 
 
-def _run(options: argparse.Namespace, config: Config, environment: Environment) -> ExitStatus:
-    # Each command imports what it needs when it runs: `serve` has to be there within a second.
-    match options.command:
-        case "serve":
-            from aggregator.cli.serve import serve  # noqa: PLC0415 - see above
-
-            return serve(config, verbosity=options.verbose)
-        case _:
-            from aggregator.cli.inspect import inspect  # noqa: PLC0415 - see above
-
-            return inspect(
-                config,
-                environment,
-                subject=options.subject,
-                wait=options.wait,
-                as_json=options.json,
-            )
+def _command(options: argparse.Namespace) -> Run:
+    if options.version:
+        return _version
+    # Each command is imported when it runs: `serve` has to be there within a second, and has no
+    # use for what the others need.
+    name = _MODULES.get(options.command, options.command)
+    return import_module(f"aggregator.cli.{name}").run
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="aggregator",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"aggregator {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_serve(commands.add_parser("serve", help="serve a client over stdio"))
-    _add_inspect(commands.add_parser("inspect", help="show what is behind the aggregator"))
-    return parser
+def _version(_options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    environment.say(f"aggregator {__version__}")
+    return ExitStatus.FINE
 
 
-def _add_serve(parser: argparse.ArgumentParser) -> None:
-    _add_config(parser)
-    parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="say more on stderr; -vv for all of it"
-    )
-
-
-def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    _add_config(parser)
-    parser.add_argument("subject", nargs="?", metavar="SERVER or TOOL", help="what to show whole")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=20.0,
-        metavar="SECONDS",
-        help="how long to wait for servers that are starting (default: 20)",
-    )
-
-
-def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG} in this directory",
-    )
+def _left_alone() -> ExitStatus:
+    """Leave quietly when whoever read our results has gone, as `head` does."""
+    with suppress(OSError):
+        # Python would complain when it flushes stdout at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return ExitStatus.FINE

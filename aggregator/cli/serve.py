@@ -1,22 +1,18 @@
 """`aggregator serve`: be the one server a client talks to."""
 
-import logging
+import argparse
 
 import anyio
 
 from aggregator.app import serve_standard_streams
-from aggregator.cli.environment import ExitStatus
-from aggregator.config import Config
-
-LEVELS = (logging.ERROR, logging.INFO, logging.DEBUG)
-"""What is logged without `-v`, with it, and with `-vv`."""
+from aggregator.cli.environment import Environment, ExitStatus
+from aggregator.cli.logs import set_up_logging
+from aggregator.cli.source import read_config
 
 
-def serve(config: Config, *, verbosity: int) -> ExitStatus:
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves."""
-    level = LEVELS[min(verbosity, len(LEVELS) - 1)]
-    # Nothing of the protocol is on stderr; a few clients show it to people, so it stays quiet.
-    logging.basicConfig(level=logging.CRITICAL, format="%(levelname)s %(message)s")
-    logging.getLogger("aggregator").setLevel(level)
+    config = read_config(options, environment)
+    set_up_logging(config, options.verbose, options.log_format, environment.stderr)
     anyio.run(serve_standard_streams, config)
     return ExitStatus.FINE

@@ -1,0 +1,153 @@
+"""What can be typed: the commands, their options, and help that teaches by example."""
+
+import argparse
+from collections.abc import Callable
+from typing import ClassVar, NoReturn
+
+from aggregator.cli.environment import Environment
+
+DESCRIPTION = "One MCP server in front of all your others."
+
+EXAMPLES = """\
+examples:
+  aggregator import claude-code    take over the servers a client already has
+  aggregator check                 is every server there, and in good order?
+  aggregator install claude-code   let the client use them all through one
+  aggregator search "open issues"  what the model would find
+
+`aggregator COMMAND --help` shows examples of each command.
+"""
+
+CONFIG_VARIABLE = "AGGREGATOR_CONFIG"
+DEFAULT_CONFIG = "servers.yaml"
+WAIT = 20.0
+"""Seconds that servers are given to start."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that writes where the environment says, in the words of every other error."""
+
+    environment: ClassVar[Environment]
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line, and leave."""
+        self.environment.complain(message, f"`{self.prog} --help` shows how it is used")
+        raise SystemExit(2)
+
+    def print_help(self, file: object = None) -> None:  # noqa: ARG002 - argparse names it
+        """Write help as a result."""
+        self.environment.stdout.write(self.format_help())
+
+
+def make_parser(surroundings: Environment) -> Parser:
+    """Return the parser of all commands."""
+
+    class Here(Parser):
+        """The parsers of the commands are of the same class, and so in the same place."""
+
+        environment = surroundings
+
+    parser = Here(
+        prog="aggregator", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=_AS_WRITTEN
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, (about, examples, add_options) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=_sentence(about),
+            epilog=_indented(examples),
+            formatter_class=_AS_WRITTEN,
+            # A prefix that is unique today may not be tomorrow.
+            allow_abbrev=False,
+        )
+        add_options(command)
+    return parser
+
+
+_AS_WRITTEN = argparse.RawDescriptionHelpFormatter
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    _logging(parser)
+
+
+def _inspect(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    parser.add_argument("subject", nargs="?", metavar="SERVER or TOOL", help="what to show whole")
+    parser.add_argument("--watch", action="store_true", help="keep showing until interrupted")
+    _json(parser)
+    _wait(parser)
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG} in this directory",
+    )
+
+
+def _logging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="say more on stderr; -vv for all of it"
+    )
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="how to say it"
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _wait(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wait",
+        type=_seconds,
+        default=WAIT,
+        metavar="SECONDS",
+        help=f"how long to wait for servers that are starting (default: {WAIT:g})",
+    )
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 3600:  # noqa: PLR2004 an hour
+        raise argparse.ArgumentTypeError(f"must be from 0 to 3600 seconds, not {text}")
+    return number
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _indented(examples: str) -> str:
+    lines = "".join(f"  {line}\n" for line in examples.strip().splitlines())
+    return f"examples:\n{lines}"
+
+
+COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
+    "serve": (
+        "serve a client over stdio",
+        """
+aggregator serve                          what clients start; it speaks MCP on stdin and stdout
+aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
+""",
+        _serve,
+    ),
+    "inspect": (
+        "show what is behind the aggregator",
+        """
+aggregator inspect                        what every server offers, and what a client would see
+aggregator inspect notes                  one server and its tools
+aggregator inspect notes__create_note     one tool, whole
+aggregator inspect --watch                keep looking
+aggregator inspect --json | jq '.servers[] | select(.state != "ready")'
+""",
+        _inspect,
+    ),
+}
+"""Each command: what it does, examples, and what adds its options."""
