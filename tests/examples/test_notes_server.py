@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from example_client import Connect
 from mcp import MCPError
@@ -65,6 +66,15 @@ async def test_an_update_replaces_or_appends(connect: Connect):
         assert (note["title"], note["body"]) == ("New", "")
         refusal = await notes.refusal("update_note", note_id=1, body="lost?")
         assert "Set `mode` to `replace` or `append`" in refusal
+
+
+async def test_many_notes_made_at_once_are_all_kept(connect: Connect):
+    async with connect("notes") as notes:
+        async with anyio.create_task_group() as group:
+            for number in range(8):
+                group.start_soon(lambda number=number: notes.call("quick_note", text=str(number)))
+        titles = [note["title"] for note in (await notes.call("list_notes"))["notes"]]
+        assert sorted(titles) == list("01234567")
 
 
 async def test_tags_are_added_counted_and_removed(connect: Connect):
