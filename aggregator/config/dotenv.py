@@ -33,6 +33,11 @@ class EnvFileError(Exception):
         self.problem = problem
         self.line = line
 
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such file."""
+        return isinstance(self.__cause__, FileNotFoundError)
+
 
 def read_env_file(path: Path) -> dict[str, str]:
     """Return the variables in an env file.
@@ -45,12 +50,18 @@ def read_env_file(path: Path) -> dict[str, str]:
             raw = file.read(MAX_BYTES + 1)
         text = raw.decode("utf-8-sig")
     except OSError as error:
-        raise EnvFileError(path, (error.strerror or "cannot be read").lower()) from None
+        raise EnvFileError(path, _reason(error)) from error
     except UnicodeDecodeError:
         raise EnvFileError(path, "is not UTF-8 text") from None
     if len(raw) > MAX_BYTES or "\0" in text:
         raise EnvFileError(path, "is not an env file")
     return dict(_assignments(path, text.replace("\r\n", "\n")))
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "does not exist"
+    return f"cannot be read: {(error.strerror or 'unknown reason').lower()}"
 
 
 def _assignments(path: Path, text: str) -> Iterator[tuple[str, str]]:

@@ -113,14 +113,14 @@ class _Reading:
             return {}
         expanded = self._expanded({"envFile": written}, variables)
         path = self._source.resolved(str(expanded["envFile"]))
-        if not path.exists():
-            # Often kept out of version control: each server says what it misses.
-            self._warnings.append(f"`envFile` `{path}` does not exist")
-            return {}
         try:
             return read_env_file(path)
         except EnvFileError as error:
-            raise ConfigError(str(path), error.problem, line=error.line) from None
+            if not error.missing:
+                raise ConfigError(str(path), error.problem, line=error.line) from None
+            # Often kept out of version control: each server says what it misses.
+            self._warnings.append(f"`envFile` {error}")
+            return {}
 
     def _expanded(
         self, settings: Mapping[str, Value], variables: Mapping[str, str]
@@ -162,7 +162,7 @@ class _Reading:
                 f"`{name}`: ignored, as it means nothing here: {_listed(translation.ignored)}"
             )
         places = {
-            "userHome": str(Path.home()),
+            "userHome": str(self._source.resolved("~")),
             "workspaceFolder": str(self._source.directory),
         }
         return Entry(ServerName(name), location, translation.data, CLIENTS, places)

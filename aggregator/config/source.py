@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -30,7 +31,9 @@ class Source:
 
     def resolved(self, written: str) -> Path:
         """Return a path in the file as an absolute one."""
-        return self.directory / Path(written).expanduser()
+        with suppress(RuntimeError):  # there is no such user: then `~` is a name like any other
+            return self.directory / Path(written).expanduser()
+        return self.directory / written
 
     def error(self, problem: str, location: Location, hint: str | None = None) -> ConfigError:
         """Return an error that points at a location."""

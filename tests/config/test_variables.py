@@ -129,15 +129,20 @@ def test_a_servers_own_env_file_is_given_to_it_and_wins(tmp_path: Path) -> None:
 def test_a_missing_common_env_file_is_only_warned_of(tmp_path: Path) -> None:
     """It is often kept out of version control; each server says what it misses."""
     config = loaded(tmp_path, "envFile: .env\nservers: {one: {command: '${A}'}, two: {command: x}}")
-    assert config.warnings == (f"`envFile` `{tmp_path / '.env'}` does not exist",)
+    assert config.warnings == (f"`envFile` `{tmp_path / '.env'}`: does not exist",)
     assert [bool(server.problem) for server in config.servers.values()] == [True, False]
 
 
 def test_a_missing_env_file_of_a_server_fails_that_server_only(tmp_path: Path) -> None:
     config = loaded(tmp_path, "servers: {one: {command: x, envFile: no}, two: {command: x}}")
     one, two = config.servers.values()
-    assert one.problem == f"its `envFile` `{tmp_path / 'no'}`: no such file or directory"
+    assert one.problem == f"its `envFile` `{tmp_path / 'no'}`: does not exist"
     assert two.problem is None
+
+
+def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    config = loaded(tmp_path, "servers: {one: {command: x, envFile: .}}")
+    assert str(config.servers[ONE].problem).endswith("cannot be read: is a directory")
 
 
 def test_an_env_file_named_by_a_missing_variable_is_a_missing_variable() -> None:
