@@ -21,8 +21,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, JsonValue, TypeAdapter
 from serving import READS, ExampleServer, plural, serve
 
-PATTERN_SECONDS = 2.0
-"""How long a regular expression may run; an honest one needs milliseconds."""
+PATTERN_SECONDS = 5.0
+"""How long a regular expression may run; an honest one needs milliseconds, its process less than one."""
 
 MAX_LENGTH = 500_000
 """Characters of a text that a tool accepts."""
@@ -113,7 +113,7 @@ def diff_texts(
 async def find_pattern(text: Text, pattern: Pattern, flags: Flags = ()) -> Matches:
     """Find everything in a text that a regular expression matches, with positions and groups.
 
-    A pattern that runs longer than two seconds is stopped.
+    A pattern that runs longer than five seconds is stopped.
     """
     return TypeAdapter(Matches).validate_json(await _run(Job(pattern, text, flags)))
 
@@ -127,7 +127,7 @@ async def replace_pattern(
 ) -> Replaced:
     """Replace everything in a text that a regular expression matches, and return the new text.
 
-    A pattern that runs longer than two seconds is stopped.
+    A pattern that runs longer than five seconds is stopped.
     """
     return TypeAdapter(Replaced).validate_json(await _run(Job(pattern, text, flags, replacement)))
 
