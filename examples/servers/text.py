@@ -22,7 +22,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 from serving import READS, ExampleServer, plural, serve
 
 PATTERN_SECONDS = 5.0
-"""How long a regular expression may run; an honest one needs milliseconds, its process less than one."""
+"""How long a regular expression may run, its process included; an honest one needs far less."""
 
 MAX_LENGTH = 500_000
 """Characters of a text that a tool accepts."""
