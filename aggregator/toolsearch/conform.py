@@ -88,7 +88,7 @@ class _Fitting:
             return self._inside(value, schema, path, depth)
         for reading in readings(value, names):
             inside, problems = self._inside(reading, schema, path, depth)
-            if not problems:
+            if not problems and not _wrapped_twice(value, reading, inside):
                 return inside, ()
         return value, (self._mismatch(value, schema, path),)
 
@@ -185,6 +185,11 @@ class _Fitting:
     def _mismatch(self, value: Json, schema: Schema, path: str) -> str:
         wanted = one_line(kind(schema, Place(self._root)) or "as its schema says", 200)
         return f"{path or 'arguments'}: must be {wanted}, not {_shown(value)}"
+
+
+def _wrapped_twice(value: Json, reading: Json, inside: Json) -> bool:
+    """Tell whether a single value was put into an array inside of an array."""
+    return is_array(reading) and bool(reading) and reading[0] is value and is_array(inside[0])
 
 
 def _at(path: str, name: str) -> str:

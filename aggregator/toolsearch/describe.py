@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from aggregator.catalog import ToolEntry, as_object, is_object
+from aggregator.catalog import ToolEntry, as_object
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
 from aggregator.toolsearch.parameters import Detail, parameter_lines
 from aggregator.toolsearch.schema import (
@@ -32,6 +32,8 @@ MAX_SIGNATURE = 300
 """Characters of a tool told on one line."""
 MAX_EXAMPLE = 400
 """Characters of the arguments in an example call."""
+MAX_SAMPLE_DEPTH = 3
+"""Levels of objects and arrays in an example call."""
 
 
 def definition(entry: ToolEntry, call: Call | None, detail: Detail) -> str:
@@ -79,12 +81,8 @@ def signature(entry: ToolEntry) -> str:
 
 def example(entry: ToolEntry, call: Call) -> str:
     """Return a call of the tool as this client has to write it."""
-    schema = resolved(entry.input_schema, entry.input_schema)
-    declared = properties(schema)
-    arguments = {
-        name: _sample(name, declared.get(name), entry.input_schema) for name in required(schema)
-    }
-    text = compact(arguments)
+    root = entry.input_schema
+    text = compact(_sample_object(resolved(root, root), root))
     text = text if len(text) <= MAX_EXAMPLE else "{...}"
     if call == "direct":
         return f"{entry.name} {text} (it is in your tool list)"
@@ -118,21 +116,35 @@ def _signed(schema: Schema) -> Iterator[str]:
         yield f"{one_line(name, 60)}{mark}: {told}"
 
 
-def _sample(name: str, schema: Json, root: Schema) -> Json:
+def _sample(name: str, schema: Json, root: Schema, depth: int = 0) -> Json:
     """Return a value to show where an argument goes."""
     known = resolved(as_object(schema), root)
-    values = known.get("enum")
-    if "const" in known or "default" in known:
-        return known.get("const", known.get("default"))
-    if is_array(values) and values:
+    for keyword in ("const", "default"):
+        if keyword in known:
+            return known[keyword]
+    if is_array(values := known.get("enum")) and values:
         return values[0]
-    kinds = type_names(known) or tuple(
-        each
-        for option in alternatives(known)
-        if is_object(option)
-        for each in type_names(resolved(option, root))
-    )
-    return _SAMPLES.get(kinds[0] if kinds else "", f"<{one_line(name, 40)}>")
+    match next(iter(_kinds(known, root)), ""):
+        case "object":
+            return _sample_object(known, root, depth + 1)
+        case "array" if depth < MAX_SAMPLE_DEPTH and "items" in known:
+            return [_sample(name, known["items"], root, depth + 1)]
+        case other:
+            return _SAMPLES.get(other, f"<{one_line(name, 40)}>")
+
+
+def _sample_object(schema: Schema, root: Schema, depth: int = 0) -> dict[str, Json]:
+    """Return an object with what it must have."""
+    declared = properties(schema)
+    needed = required(schema) if depth <= MAX_SAMPLE_DEPTH else ()
+    return {name: _sample(name, declared.get(name), root, depth) for name in needed}
+
+
+def _kinds(schema: Schema, root: Schema) -> Iterator[str]:
+    """Yield the types a value may have, those of alternatives among them."""
+    yield from type_names(schema)
+    for option in alternatives(schema):
+        yield from type_names(resolved(as_object(option), root))
 
 
 _SAMPLES: Mapping[str, Json] = {
@@ -140,6 +152,5 @@ _SAMPLES: Mapping[str, Json] = {
     "number": 1,
     "boolean": True,
     "array": [],
-    "object": {},
     "null": None,
 }

@@ -6,7 +6,7 @@ from itertools import chain, zip_longest
 
 from aggregator.catalog import Catalog, Failed, Pending, ToolEntry
 from aggregator.names import Ambiguous, ServerName, ToolName
-from aggregator.search import Keywords, Overview, Select, nearest, parse_query
+from aggregator.search import Keywords, Select, nearest, parse_query
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.view import View
 
@@ -76,13 +76,10 @@ def unready(name: str, catalog: Catalog) -> ServerName | None:
 
 def _result(text: str, request: SearchRequest, view: View) -> Result:
     query = parse_query(text)
-    match query:
-        case Overview() | Select(names=()):
-            return Result(text, overview=True)
-        case Select(names=names):
-            return _selected(text, names, request.offset, view)
-        case Keywords():
-            return _ranked(query, request, view)
+    if isinstance(query, Keywords):
+        return _ranked(query, request, view)
+    names = query.names if isinstance(query, Select) else ()
+    return _selected(text, names, request.offset, view) if names else Result(text, overview=True)
 
 
 def _selected(text: str, names: Sequence[str], offset: int, view: View) -> Result:
@@ -135,14 +132,11 @@ def _entries(names: Iterable[ToolName], view: View) -> tuple[ToolEntry, ...]:
 def _servers_named(text: str, servers: Iterable[ServerName]) -> tuple[ServerName, ...]:
     """Return the servers that a query names outright; none means it could be any."""
     query = parse_query(text)
-    match query:
-        case Select(names=names):
-            named = [_server_of(each, servers) for each in names]
-            return () if None in named else tuple(each for each in named if each)
-        case Keywords(servers=filters):
-            return tuple(each for each in servers if _plain(each) in map(_plain, filters))
-        case Overview():
-            return ()
+    if isinstance(query, Select):
+        named = [_server_of(each, servers) for each in query.names]
+        return () if None in named else tuple(each for each in named if each)
+    filters = query.servers if isinstance(query, Keywords) else ()
+    return tuple(each for each in servers if _plain(each) in map(_plain, filters))
 
 
 def _server_of(name: str, servers: Iterable[ServerName]) -> ServerName | None:

@@ -15,6 +15,7 @@ from aggregator.toolsearch.kinds import MAX_DEPTH, Place, inner_object, kind
 from aggregator.toolsearch.schema import (
     Json,
     Schema,
+    alternatives,
     is_array,
     pointed,
     properties,
@@ -23,7 +24,7 @@ from aggregator.toolsearch.schema import (
 )
 from aggregator.toolsearch.wording import compact, one_line
 
-MAX_LINES = 2000
+MAX_LINES = 1000
 """Lines of one definition: more than any answer can hold."""
 MAX_REFERRED = 50
 """Definitions written out because a schema on a line refers to them."""
@@ -95,7 +96,7 @@ def _property_lines(
     known = resolved(as_object(schema), place.root)
     inner = inner_object(schema, here)
     told = kind(schema, here) if not inner or place.depth + 1 < MAX_DEPTH else None
-    traits = _traits(told, known, detail, needed=needed)
+    traits = _traits(told, known, place.root, detail, needed=needed)
     about = one_line(str(known.get("description") or ""), detail.parameter)
     yield f"{'  ' * place.depth}- {shown} ({traits})" + (f": {about}" if about else "")
     if told and inner and place.depth + 1 < detail.depth:
@@ -103,10 +104,10 @@ def _property_lines(
         yield from _object_lines(inner[0], under, detail)
 
 
-def _traits(told: str | None, schema: Schema, detail: Detail, *, needed: bool) -> str:
+def _traits(told: str | None, schema: Schema, root: Schema, detail: Detail, *, needed: bool) -> str:
     """Return what stands in brackets after a parameter's name."""
     must = ["required"] if needed else []
-    limits = list(_limits(schema)) if told and detail.values is None else []
+    limits = list(_limits(schema, root)) if told and detail.values is None else []
     if told is None:
         told = (
             f"schema {_raw({key: schema[key] for key in schema if key != 'description'}, detail)}"
@@ -116,15 +117,21 @@ def _traits(told: str | None, schema: Schema, detail: Detail, *, needed: bool) -
     return ", ".join([told, *must, *limits])
 
 
-def _limits(schema: Schema) -> Iterator[str]:
+def _limits(schema: Schema, root: Schema) -> Iterator[str]:
     """Yield what is said of a value beside its type."""
     if "default" in schema:
         yield f"default {compact(schema['default'])}"
-    for keyword in _CONSTRAINTS:
-        if keyword in schema:
-            yield f"{keyword} {compact(schema[keyword])}"
+    yield from _constraints(schema)
+    for option in alternatives(schema):
+        yield from _constraints(resolved(as_object(option), root))
+    for limit in _constraints(resolved(as_object(schema.get("items")), root)):
+        yield f"each {limit}"
     if schema.get("deprecated") is True:
         yield "deprecated"
+
+
+def _constraints(schema: Schema) -> Iterator[str]:
+    return (f"{each} {compact(schema[each])}" for each in _CONSTRAINTS if each in schema)
 
 
 def _raw(schema: Schema, detail: Detail) -> str:

@@ -69,13 +69,12 @@ def _read(text: str, name: str) -> Iterator[Json]:
             pass
 
 
-def _numbers(text: str, *, whole: bool) -> Iterator[float]:
+def _numbers(text: str, *, whole: bool) -> list[float]:
     if _WHOLE.fullmatch(text):
-        yield int(text)
-        return
+        return [int(text)]
     number = float(text) if _DECIMAL.fullmatch(text) else math.inf
-    if math.isfinite(number) and (number.is_integer() or not whole):
-        yield int(number) if whole else number
+    fits = math.isfinite(number) and (number.is_integer() or not whole)
+    return [int(number) if whole else number] if fits else []
 
 
 def _stands_alone(value: Json) -> bool:

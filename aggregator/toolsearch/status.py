@@ -55,22 +55,22 @@ def _seconds(state: Pending | Failed, view: View) -> int:
 
 def overview(view: View, room: int) -> str:
     """Tell of each server what it is for and how many tools it has, in so many characters."""
-    lines: list[str] = []
-    for limit in (200, 80, 40, 0):
-        lines = [_line(name, state, view, limit) for name, state in view.catalog.servers.items()]
-        if sum(map(len, lines)) + len(lines) <= room:
-            break
-    return "\n".join(fitting(lines, room))
+    servers = view.catalog.servers.items()
+    pages = [[_line(*each, view, limit) for each in servers] for limit in (200, 80, 40, 0)]
+    fits = (lines for lines in pages if sum(map(len, lines)) + len(lines) <= room)
+    return "\n".join(next(fits, None) or fitting(pages[-1], room))
 
 
 def _line(name: ServerName, state: ServerState, view: View, limit: int) -> str:
     about = one_line(view.descriptions.get(name, ""), limit)
-    match state:
-        case Ready(entries=entries):
-            told = counted(len(entries), "tool")
-        case Pending(phase=phase, reason=reason):
-            told = f"{phase} for {_seconds(state, view)} s" + (f": {reason}" if reason else "")
-        case Failed(reason=reason):
-            told = f"failed: {reason}"
-    told = one_line(told, MAX_REASON)
+    told = one_line(_told(state, view), MAX_REASON)
     return f"- {name} ({told})" + (f": {about}" if about else "")
+
+
+def _told(state: ServerState, view: View) -> str:
+    if isinstance(state, Ready):
+        return counted(len(state.entries), "tool")
+    if isinstance(state, Failed):
+        return f"failed: {state.reason}"
+    because = f": {state.reason}" if state.reason else ""
+    return f"{state.phase} for {_seconds(state, view)} s{because}"

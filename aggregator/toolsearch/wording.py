@@ -66,12 +66,14 @@ def counted(number: int, noun: str) -> str:
 
 def fitting(lines: Sequence[str], room: int) -> list[str]:
     """Keep the lines that fit in `room` characters together, and count the rest."""
+    if sum(len(line) + 1 for line in lines) <= room + 1:
+        return list(lines)
     kept: list[str] = []
-    for number, line in enumerate(lines):
-        left = len(lines) - number
-        mark = f"({counted(left, 'more line')})"
-        used = sum(len(each) + 1 for each in kept) + len(line) + 1
-        if used + (len(mark) if left > 1 else 0) > room:
-            return [*kept, mark][: len(kept) + (len(mark) <= room)]
+    left = room - len(f"({counted(len(lines), 'more line')})")
+    for line in lines:
+        left -= len(line) + 1
+        if left < 0:
+            break
         kept.append(line)
-    return kept
+    mark = f"({counted(len(lines) - len(kept), 'more line')})"
+    return [*kept, mark] if len(mark) <= room else []

@@ -1,0 +1,314 @@
+from typing import Any
+
+import pytest
+
+from aggregator.catalog import Catalog, Failed, Pending
+from aggregator.names import ServerName, ToolName
+from aggregator.session import Changes
+from aggregator.toolsearch import awaited, parse_search, search, tell
+from tests.toolsearch.views import EMAIL, GITHUB, SLACK, ask, names, ready, text, tool, view_of
+
+ALL: dict[str, Any] = {"slack": SLACK, "github": GITHUB, "email": EMAIL}
+
+
+def test_keywords_find_the_best_tool_first():
+    found = ask(view_of(ALL), "slack send")
+
+    assert names(found)[0] == "slack__send_message"
+    assert set(names(found)) == {
+        "slack__send_message",
+        "slack__list_channels",
+        "email__send_email",
+    }
+    assert found.text.startswith('3 tools for "slack send", best first.\n')
+
+
+def test_every_match_comes_with_its_definition():
+    found = ask(view_of(ALL), "slack send")
+
+    assert found.shown == found.matches
+    assert "- channel (string, required)" in found.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "github__create_issue",
+        "GitHub__Create_Issue",
+        "mcp__github__create_issue",
+        "mcp__us__github__create_issue",
+        "github/create_issue",
+        "create_issue",
+    ],
+)
+@pytest.mark.parametrize("form", ["select:{}", "{}"])
+def test_a_name_is_that_tool_however_it_is_written(form: str, name: str):
+    assert names(ask(view_of(ALL), form.format(name))) == ["github__create_issue"]
+
+
+def test_a_plain_word_is_searched_by_even_if_a_tool_is_called_so():
+    view = view_of({"web": ready("web", tool("search"), tool("deep_search", "Search deeply."))})
+
+    assert names(ask(view, "search")) == ["web__search", "web__deep_search"]
+
+
+def test_selected_tools_come_in_the_order_they_were_asked_for():
+    found = ask(view_of(ALL), "select:email__send_email,slack__list_channels", max_results=1)
+
+    assert names(found) == ["email__send_email", "slack__list_channels"]
+
+
+def test_selecting_a_visible_tool_succeeds_and_says_so():
+    view = view_of(ALL, call="direct", visible=frozenset({ToolName("github__create_issue")}))
+
+    found = ask(view, "select:github__create_issue")
+
+    assert names(found) == ["github__create_issue"]
+    assert "Already in your tool list: github__create_issue." in found.text
+    assert found.meta["missing"] == []
+
+
+def test_an_unknown_name_is_missing_with_its_nearest_names():
+    found = ask(view_of(ALL), "select:github__create_isue,slack__send_message")
+
+    assert names(found) == ["slack__send_message"]
+    (missing,) = found.meta["missing"]
+    assert missing["name"] == "github__create_isue"
+    assert missing["nearest"][0] == "github__create_issue"
+    assert 'There is no tool "github__create_isue". The closest are github__create' in found.text
+
+
+def test_a_name_that_several_servers_have_is_told_with_all_of_them():
+    view = view_of({"a": ready("a", tool("run_it")), "b": ready("b", tool("run_it"))})
+
+    found = ask(view, "select:run_it")
+
+    assert found.matches == ()
+    assert '"run_it" could be any of a__run_it, b__run_it.' in found.text
+    assert names(ask(view, "run_it")) == ["a__run_it", "b__run_it"]
+
+
+def test_a_name_of_a_server_that_is_not_connected_says_so():
+    view = view_of({**ALL, "jira": Pending()})
+
+    assert (
+        'There is no "jira__create" now: jira is not connected.'
+        in ask(view, "select:jira__create").text
+    )
+
+
+@pytest.mark.parametrize("query", ["server:slack", "slack__", "mcp__slack"])
+def test_a_server_lists_its_tools(query: str):
+    assert set(names(ask(view_of(ALL), query))) == {"slack__send_message", "slack__list_channels"}
+
+
+@pytest.mark.parametrize("query", ["", "  ", "*", "select:", "select: ,"])
+def test_an_empty_query_is_an_overview_of_servers(query: str):
+    states = {**ALL, "jira": Pending("refused", 2.0, "retrying"), "wiki": Failed("no `TOKEN`")}
+    view = view_of(states, descriptions={ServerName("github"): "Issues"}, now=7.4)
+
+    found = ask(view, query)
+
+    assert found.matches == ()
+    assert found.text.startswith("5 servers, 4 tools. Search by what you need, or list the tools")
+    assert found.text.split("\n")[2:] == [
+        "- slack (2 tools)",
+        "- github (1 tool): Issues",
+        "- email (1 tool)",
+        "- jira (retrying for 5 s: refused)",
+        "- wiki (failed: no `TOKEN`)",
+        "",
+        'To include them, ask with "wait": 10 instead of asking the same again.',
+    ]
+
+
+def test_nothing_found_names_what_could_not_be_searched_and_what_to_try():
+    states = {**ALL, "jira": Pending(since=4.0), "wiki": Failed("no `TOKEN`")}
+
+    found = ask(view_of(states, now=7.0), "qqqq zzzz")
+
+    assert found.matches == ()
+    assert 'No tool matches "qqqq zzzz" among 4 tools.' in found.text
+    assert "Not searched yet: jira (starting for 3 s)." in found.text
+    assert '"wait": 10 instead of asking the same again' in found.text
+    assert "wiki (failed for 7 s: no `TOKEN`)" in found.text
+    assert "Try other or fewer words" in found.text
+
+
+def test_a_wait_that_was_not_enough_is_doubled():
+    view = view_of({**ALL, "jira": Pending()})
+
+    assert '"wait": 16' in ask(view, "qqqq", wait=8).text
+    assert '"wait": 30' in ask(view, "qqqq", wait=30).text
+
+
+def test_pending_servers_that_cannot_matter_are_not_spoken_of():
+    view = view_of({**ALL, "jira": Pending()})
+
+    assert "jira" not in ask(view, "server:slack").text
+    assert "jira" in ask(view, "send").text
+
+
+@pytest.mark.parametrize(
+    ("query", "servers"),
+    [
+        ("anything", ("jira", "wiki")),
+        ("", ("jira", "wiki")),
+        ("server:jira issue", ("jira",)),
+        ("select:jira__create", ("jira",)),
+        ("select:mcp__us__jira__create,wiki/read", ("jira", "wiki")),
+        ("select:create", ("jira", "wiki")),
+        ("server:slack", ()),
+    ],
+)
+def test_only_servers_that_could_change_the_answer_are_waited_for(
+    query: str, servers: tuple[str, ...]
+):
+    states = {"slack": SLACK, "jira": Pending(), "wiki": Pending()}
+    catalog = Catalog({ServerName(name): state for name, state in states.items()})
+
+    assert awaited(parse_search(query), catalog) == servers
+
+
+def test_several_needs_are_answered_at_once_without_repeating_a_tool():
+    found = ask(view_of(ALL), queries=["send message", "create issue", "select:send_message"])
+
+    assert names(found)[:2] == ["slack__send_message", "github__create_issue"]
+    assert len(set(names(found))) == len(names(found))
+    assert found.text.count("## slack__send_message") == 1
+    assert '1 tool for "create issue": github__create_issue.' in found.text
+
+
+def test_offset_goes_on_where_an_answer_ended():
+    view = view_of({"many": ready("many", *(tool(f"get_thing_{n}") for n in range(12)))})
+
+    first, second = ask(view, "thing"), ask(view, "thing", offset=5)
+
+    assert 'more with "offset": 5' in first.text
+    assert not {*names(first)} & {*names(second)}
+    assert 'more with "offset"' not in ask(view, "thing", offset=10).text
+    assert 'No more tools for "thing" after the first 40.' in ask(view, "thing", offset=40).text
+
+
+def test_what_does_not_fit_in_full_comes_as_signature_then_as_name():
+    big = {f"parameter{each}": text(description="word " * 30) for each in range(12)}
+    tools = (tool(f"get_thing_{n}", "Get it. " * 30, **big) for n in range(50))
+    view = view_of({"many": ready("many", *tools)})
+
+    found = ask(view, "thing", max_results=50)
+
+    assert len(found.matches) == 50
+    assert 0 < len(found.shown) < 10
+    assert found.shown == found.matches[: len(found.shown)]
+    assert all(each.name in found.text for each in found.matches)
+    assert "(parameter0?: string, parameter1?: string" in found.text
+    assert "parameter11?: string)" in found.text
+    assert f"- {found.matches[-1].name}\n" in found.text
+    assert 'ask for "select:<name>"' in found.text
+    assert 6000 < len(found.text) <= 8000
+
+
+def test_a_signature_with_many_parameters_leaves_out_the_optional_ones_at_the_end():
+    wide = {f"parameter{each}": text(description="word " * 90) for each in range(60)}
+    tools = (tool(f"get_{n}", "", **wide, key=text(required=True)) for n in range(9))
+    view = view_of({"many": ready("many", *tools)}, max_chars=4000)
+
+    found = ask(view, "get", max_results=9)
+
+    assert "(key: string, parameter0?: string" in found.text
+    assert "..." in found.text
+
+
+def test_servers_without_number_are_told_in_part():
+    states = {f"server{each}": Pending() for each in range(900)}
+    told = ask(view_of(states)).text
+
+    assert len(told) <= 8000
+    assert "- server0 (starting for 0 s)" in told
+    assert "more lines)" in told
+
+
+def test_a_selection_may_leave_out_what_was_shown_before():
+    found = ask(view_of(ALL), "select:send_email,send_message", offset=1)
+
+    assert names(found) == ["slack__send_message"]
+
+
+def test_facts_for_programs_say_the_same():
+    view = view_of(
+        {**ALL, "jira": Pending(since=1.0), "wiki": Failed("no `TOKEN`")},
+        visible=frozenset({ToolName("email__send_email")}),
+        now=3.0,
+    )
+
+    found = ask(view, "select:create_issue")
+
+    assert found.meta == {
+        "matches": ["github__create_issue"],
+        "tools": [
+            {
+                "name": "github__create_issue",
+                "server": "github",
+                "description": "Open an issue.",
+                "inputSchema": GITHUB.entries[0].input_schema,
+                "annotations": {},
+                "call": "CallTool",
+            }
+        ],
+        "missing": [],
+        "total_deferred_tools": 3,
+        "pending_mcp_servers": [
+            {"name": "jira", "state": "starting", "reason": None, "seconds": 2}
+        ],
+        "failed_mcp_servers": [
+            {"name": "wiki", "state": "failed", "reason": "no `TOKEN`", "seconds": 3}
+        ],
+        "tool_references": [{"type": "tool_reference", "tool_name": "github__create_issue"}],
+    }
+
+
+def test_changes_since_the_last_search_are_told():
+    assert "since your last search" not in ask(view_of(ALL, changes=Changes()), "send").text
+    changes = Changes(
+        tools_added=(ToolName("a__new"),),
+        tools_removed=(ToolName("b__old"),),
+        servers_added=(ServerName("a"),),
+        servers_removed=(ServerName("b"),),
+    )
+
+    found = ask(view_of(ALL, changes=changes), "send")
+
+    assert found.text.endswith(
+        "Servers connected since your last search: a.\n"
+        "Servers lost since your last search: b.\n"
+        "New tools since your last search: a__new.\n"
+        "Tools gone since your last search: b__old."
+    )
+    assert found.meta["changes"] == {
+        "tools_added": ["a__new"],
+        "tools_removed": ["b__old"],
+        "servers_added": ["a"],
+        "servers_removed": ["b"],
+    }
+
+
+def test_a_ranking_of_tools_that_are_gone_does_not_bring_them_back():
+    view, smaller = view_of(ALL), view_of({"github": GITHUB})
+    stale = view_of({"github": GITHUB})
+    object.__setattr__(stale, "rank", view.rank)
+
+    assert names(ask(stale, "send message")) == []
+    assert names(ask(smaller, "send message")) == []
+
+
+def test_how_to_call_is_decided_when_the_answer_is_told():
+    found = search(parse_search("select:create_issue"), view_of(ALL))
+
+    told = tell(found, view_of(ALL, call="direct"))
+
+    assert found.matches == GITHUB.entries
+    assert 'Call: github__create_issue {"title": "<title>"}' in told.text
+
+
+def test_what_could_not_be_used_of_the_arguments_is_told():
+    assert "`max_results` was not a number" in ask(view_of(ALL), "send", max_results="x").text

@@ -1,0 +1,105 @@
+import pytest
+
+from aggregator.names import ServerName
+from aggregator.toolsearch import definitions, instructions
+
+SERVERS = [
+    (ServerName("github"), "Issues, pull requests and code"),
+    (ServerName("slack"), "Messages\nand channels"),
+]
+SURFACES = ["promote", "hybrid", "relay", "full", "auto"]
+
+
+def many(number: int) -> list[tuple[ServerName, str]]:
+    return [(ServerName(f"server{each}"), "All about everything. " * 30) for each in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("surface", "shown"),
+    [
+        ("promote", ["ToolSearch"]),
+        ("hybrid", ["ToolSearch", "CallTool", "CallReadOnlyTool"]),
+        ("relay", ["ToolSearch", "CallTool", "CallReadOnlyTool"]),
+        ("full", []),
+    ],
+)
+def test_each_surface_shows_its_meta_tools(surface: str, shown: list[str]):
+    assert [each["name"] for each in definitions(SERVERS, surface)] == shown
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("number", [0, 1, 7, 20, 70, 3000])
+def test_descriptions_stay_small_with_any_number_of_servers(surface: str, number: int):
+    told = instructions(many(number), surface)
+
+    assert all(len(each["description"]) <= 1500 for each in definitions(many(number), surface))
+    assert len(told) <= 2000
+    assert len(told.split("\n")[0]) <= 250
+
+
+def test_the_description_names_the_servers_and_what_they_are_for():
+    description = definitions(SERVERS, "relay")[0]["description"]
+
+    assert "- github: Issues, pull requests and code" in description
+    assert "- slack: Messages and channels" in description
+
+
+def test_the_description_shows_every_form_of_query_and_urges_to_search_first():
+    description = definitions(SERVERS, "relay")[0]["description"]
+
+    for form in ("select:", "server:", "+slack", "phrase", "empty", "queries", "wait"):
+        assert form in description
+    assert "behind this server" in description
+    assert "before concluding that something cannot be done" in description
+
+
+@pytest.mark.parametrize(
+    ("surface", "through"), [("promote", False), ("hybrid", True), ("relay", True)]
+)
+def test_the_description_says_how_a_found_tool_is_called(surface: str, through: bool):
+    assert ("CallTool" in definitions(SERVERS, surface)[0]["description"]) == through
+
+
+def test_instructions_name_the_servers_on_the_first_line():
+    first = instructions(SERVERS).split("\n")[0]
+
+    assert "github" in first
+    assert "slack" in first
+    assert "ToolSearch" in first
+
+
+def test_instructions_of_the_full_surface_do_not_speak_of_a_search_that_is_not_there():
+    assert "ToolSearch" not in instructions(SERVERS, "full")
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_every_meta_tool_is_annotated_and_stays_loaded(surface: str):
+    for each in definitions(SERVERS, surface):
+        hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+        assert hints <= each["annotations"].keys()
+        assert each["_meta"]["anthropic/alwaysLoad"] is True
+        assert each["_meta"]["anthropic/searchHint"]
+
+
+def test_annotations_are_honest():
+    search, call, read = (each["annotations"] for each in definitions(SERVERS, "relay"))
+
+    assert (search["readOnlyHint"], search["openWorldHint"]) == (True, False)
+    assert (call["readOnlyHint"], call["destructiveHint"], call["openWorldHint"]) == (
+        False,
+        True,
+        True,
+    )
+    assert (read["readOnlyHint"], read["destructiveHint"]) == (True, False)
+
+
+def test_input_schemas_are_plain_objects_that_every_client_accepts():
+    for each in definitions(SERVERS, "relay"):
+        schema = each["inputSchema"]
+        assert schema["type"] == "object"
+        assert schema["properties"]
+        assert not {"anyOf", "oneOf", "$ref", "$defs"} & set(str(schema).replace("'", " ").split())
+
+
+def test_the_same_configuration_gives_the_same_definitions():
+    assert definitions(SERVERS, "hybrid") == definitions(list(SERVERS), "hybrid")
