@@ -1,6 +1,5 @@
 """Say what is wrong with a value, without quoting it: it may hold a secret."""
 
-from difflib import get_close_matches
 from typing import get_args
 
 from pydantic import BaseModel, ValidationError
@@ -69,6 +68,8 @@ def _keys_beside(location: Location) -> tuple[str, ...]:
 
 def nearest(word: str, known: tuple[str, ...]) -> str | None:
     """Return a suggestion of the known word that looks most like this one."""
+    from difflib import get_close_matches  # noqa: PLC0415 a start without errors does not need it
+
     by_lower = {each.lower().replace("_", ""): each for each in known}
     found = get_close_matches(word.lower().replace("_", "").replace("-", ""), by_lower, 1, 0.6)
     return f"Did you mean `{by_lower[found[0]]}`?" if found else None
