@@ -82,6 +82,31 @@ def _inspect(parser: argparse.ArgumentParser) -> None:
     _wait(parser)
 
 
+def _search(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    parser.add_argument("query", nargs="+", metavar="QUERY", help="what a model would ask for")
+    parser.add_argument(
+        "--max-results", type=_number, metavar="N", help="how many tools to find (default: 5)"
+    )
+    parser.add_argument("--explain", action="store_true", help="say how each tool was found")
+    _json(parser)
+    _wait(parser)
+
+
+def _call(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    parser.add_argument("tool", metavar="TOOL", help="its name, as `inspect` shows it")
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="key=value",
+        help="an argument, of the type the tool asks for; key:=JSON to be exact",
+    )
+    parser.add_argument("--json", metavar="OBJECT", help="all arguments as JSON; - reads stdin")
+    parser.add_argument("--raw", action="store_true", help="print the whole result as JSON")
+    _wait(parser)
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
@@ -120,6 +145,13 @@ def _seconds(text: str) -> float:
     return number
 
 
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return number
+
+
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
@@ -148,6 +180,28 @@ aggregator inspect --watch                keep looking
 aggregator inspect --json | jq '.servers[] | select(.state != "ready")'
 """,
         _inspect,
+    ),
+    "search": (
+        "search as a model would, and print the answer it would read",
+        """
+aggregator search create a note           the best tools, with how to call them
+aggregator search +github "open issue"    only tools that have the word github
+aggregator search select:notes__search_notes
+aggregator search --explain create a note which words found what, and for how much
+""",
+        _search,
+    ),
+    "call": (
+        "call a tool and print its result",
+        """
+aggregator call notes__create_note title=Milk body="Two litres"
+aggregator call notes__search_notes query=milk limit=3
+aggregator call notes__create_note tags=shopping tags=home title=Milk
+aggregator call notes__create_note --json '{"title": "Milk", "tags": ["home"]}'
+
+It ends with status 3 if the tool says that it failed, with 1 if the call never got through.
+""",
+        _call,
     ),
 }
 """Each command: what it does, examples, and what adds its options."""

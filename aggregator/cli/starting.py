@@ -1,7 +1,7 @@
 """Show how servers start: live on a terminal, one plain line for each otherwise."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aggregator.cli.environment import Environment
@@ -20,11 +20,12 @@ def await_servers(
     wait: float,
     *,
     enough: Callable[[Sequence[Server]], bool] = lambda _servers: False,
+    quiet: bool = False,
 ) -> list[Server]:
     """Wait until no server is on its way any more, or until it is enough, and say how it goes."""
     # Servers are started once a client has its first list.
     peer.request("tools/list", {})
-    progress = _Progress(environment)
+    progress = _Progress(environment, quiet=quiet)
     deadline = time.monotonic() + wait
     try:
         while True:
@@ -35,7 +36,7 @@ def await_servers(
                 return servers
             time.sleep(INTERVAL)
     finally:
-        progress.clear()
+        clear_line(environment)
 
 
 def is_starting(server: Server) -> bool:
@@ -43,12 +44,30 @@ def is_starting(server: Server) -> bool:
     return server["state"] == "pending" and server["phase"] == "starting"
 
 
+def tell_progress(environment: Environment, params: Mapping[str, Any]) -> None:
+    """Say how far a call has come."""
+    done, total, message = (params.get(key) for key in ("progress", "total", "message"))
+    far = f"{done:g} of {total:g}" if total else f"{done:g}"
+    line = f"{far}: {message}" if message else far
+    if environment.stderr.isatty():
+        print(f"\r\x1b[K{line[:99]}", end="", file=environment.stderr, flush=True)
+    else:
+        environment.note(line)
+
+
+def clear_line(environment: Environment) -> None:
+    """Take a live line away."""
+    if environment.stderr.isatty():
+        print("\r\x1b[K", end="", file=environment.stderr, flush=True)
+
+
 class _Progress:
     """What has been said about servers so far."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, *, quiet: bool) -> None:
         self._environment = environment
         self._live = environment.stderr.isatty()
+        self._quiet = quiet
         self._settled: set[str] = set()
 
     def show(self, servers: Sequence[Server], seconds: float) -> None:
@@ -56,15 +75,10 @@ class _Progress:
         if self._live:
             self._redraw(servers, seconds)
             return
-        for server in servers:
+        for server in () if self._quiet else servers:
             if not is_starting(server) and server["name"] not in self._settled:
                 self._settled.add(server["name"])
                 self._environment.note(_line(server, seconds))
-
-    def clear(self) -> None:
-        """Take the live line away."""
-        if self._live:
-            print("\r\x1b[K", end="", file=self._environment.stderr, flush=True)
 
     def _redraw(self, servers: Sequence[Server], seconds: float) -> None:
         names = [server["name"] for server in servers if is_starting(server)]

@@ -1,0 +1,80 @@
+"""Arguments as they are typed, made what a tool's schema asks for."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aggregator.catalog import JsonObject, as_object, is_object
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.toolsearch import conform
+
+
+def arguments_of(
+    pairs: Sequence[str], text: str | None, definition: JsonObject, environment: Environment
+) -> dict[str, Any]:
+    """Return the arguments of a call.
+
+    Raises:
+        CommandError: They are not understood, or do not fit the tool.
+    """
+    given = {**_object(environment.stdin.read() if text == "-" else text), **_pairs(pairs)}
+    conformed = conform(given, as_object(definition.get("inputSchema")))
+    if conformed.problems:
+        raise _misfit("; ".join(conformed.problems), definition)
+    return dict(conformed.arguments)
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        value: object = json.loads(text)
+    except ValueError as error:
+        raise _wrong(f"`--json` is not JSON: {error}") from None
+    if not is_object(value):
+        raise _wrong('`--json` must be an object, such as \'{"title": "Milk"}\'')
+    return dict(value)
+
+
+def _pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read `key=value` as text, `key:=value` as JSON; a key that is repeated makes a list."""
+    found: dict[str, list[Any]] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key.rstrip(":"):
+            raise _wrong(f"`{pair}` is not `key=value`")
+        found.setdefault(key.rstrip(":"), []).append(_json(key, text) if key[-1] == ":" else text)
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+
+
+def _json(key: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise _wrong(f"`{key}={text}` is not JSON after the `=`") from None
+
+
+def _wrong(problem: str) -> CommandError:
+    return CommandError(
+        problem,
+        "Write `key=value`, `key:=JSON`, or `--json` with all of them in one object",
+        ExitStatus.USAGE,
+    )
+
+
+def _misfit(problem: str, definition: JsonObject) -> CommandError:
+    schema = as_object(definition.get("inputSchema"))
+    required: Sequence[str] = schema.get("required") or ()
+    known = [_parameter(name, about, required) for name, about in _properties(schema).items()]
+    hint = f"It takes {', '.join(known)}" if known else "It takes no arguments"
+    return CommandError(problem, hint, ExitStatus.USAGE)
+
+
+def _properties(schema: JsonObject) -> Mapping[str, Any]:
+    return as_object(schema.get("properties"))
+
+
+def _parameter(name: str, about: object, required: Sequence[str]) -> str:
+    kind = as_object(about).get("type")
+    optional = "" if name in required else ", optional"
+    return f"`{name}` ({kind if isinstance(kind, str) else 'any'}{optional})"
