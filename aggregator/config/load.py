@@ -11,7 +11,7 @@ from aggregator.config.client import translate
 from aggregator.config.document import Location, Value, dotted, read_document
 from aggregator.config.dotenv import EnvFileError, read_env_file
 from aggregator.config.form import FileForm, SettingsForm, keys
-from aggregator.config.server import Draft, Entry, draft, settle
+from aggregator.config.server import Draft, Entry, draft, said, settle
 from aggregator.config.source import Source, anyone_can_write, read_text
 from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
 from aggregator.config.variables import CLIENTS, OURS, Expansion
@@ -92,7 +92,7 @@ class _Reading:
 
     def _settings(self, data: dict[str, Value]) -> tuple[SettingsForm, Mapping[str, str]]:
         """Return the settings, and the variables that every server may use."""
-        written: dict[str, Value] = {key: value for key, value in data.items() if value is not None}
+        written = said(data, _TOP_KEYS)
         if "servers" not in data:
             written = self._without_foreign(written)
         builtin = {PYTHON_VARIABLE: sys.executable, **self._environ}

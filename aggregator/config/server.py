@@ -1,7 +1,7 @@
 """One server, from its entry in the file to its value."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -50,7 +50,7 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str]) -> Draft:
         ConfigError: The entry cannot be used as written.
     """
     variables = {**entry.variables, **variables}
-    data = {key: value for key, value in entry.data.items() if value is not None}
+    data = said(entry.data, _KEYS)
     own, problem = _file_variables(data.get("envFile"), entry, source, variables)
     expansion = Expansion({**variables, **own}, entry.dialect)
     expanded = {key: expansion.expand(value, (*entry.location, key)) for key, value in data.items()}
@@ -64,6 +64,11 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str]) -> Draft:
     if problem is None:
         _check_transport(form, entry, source)
     return Draft(entry, form, own, problem)
+
+
+def said(data: Mapping[str, Value], known: Collection[str]) -> dict[str, Value]:
+    """Return the data without known keys that are left empty: they keep their defaults."""
+    return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
 def settle(draft: Draft, prefix: str, source: Source) -> ServerConfig:

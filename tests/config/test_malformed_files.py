@@ -33,6 +33,8 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
     ("command and url", "servers:\n  a: {command: x, url: 'http://h'}\n", 2, "`a` has both"),
     ("unknown key", "servers:\n  a:\n    comand: x\n", 3, "`servers.a.comand` is not|`command`?"),
     ("snake case", "servers:\n  a:\n    always_load: x\n", 3, "is not a known key|`alwaysLoad`?"),
+    ("unknown empty key", "servers:\n  a:\n    comand:\n", 3, "`servers.a.comand` is|`command`?"),
+    ("unknown empty top key", "surfce:\nservers: {}\n", 1, "`surfce` is not|`surface`?"),
     ("unknown key far off", "servers:\n  a:\n    zzz: 1\n    command: x\n", 3, "`servers.a.zzz`"),
     (
         "unknown key of tools",
