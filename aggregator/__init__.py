@@ -1,3 +1,33 @@
-"""One MCP server that stands in front of all the others."""
+"""One MCP server that stands in front of all the others.
+
+The rooms, from the outside in. Imports point down.
+
+    cli          argv, files, exit status
+    app          puts the rooms together: the order of life
+    http         clients and servers over HTTP
+    upstream     what a client asks, answered from the catalog
+    passage      what passes between a client and a server besides tools
+    announce     "the list changed", in either era, coalesced
+    fleet        all servers at once, and the current catalog
+    downstream   one server, one task: connect, list, watch, redial
+    connect      a link to one server, in the era it speaks
+    stdio        child processes, their pipes, and the watchdog
+    ─────────────────────────────────────────────────────────────
+    inspection   the catalog as documents
+    exposure     which tools one client sees, on which surface
+    session      what one client session has loaded, seen and been told
+    toolsearch   the meta-tools: definition, arguments, answer
+    search       the index and its ranking
+    intake       what of a server's listing is accepted
+    clients      what is known of each client
+    supervision  when a server that failed is tried again
+    catalog      everything known about all servers now
+    config       servers.yaml as a value
+    memory       what is remembered between runs
+    names        the names clients see, and the way back
+    errors       the tree
+
+Below the line nothing does I/O, but for reading the file and remembering: values and functions.
+"""
 
 __version__ = "0.1.0"
