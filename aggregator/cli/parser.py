@@ -107,6 +107,22 @@ def _call(parser: argparse.ArgumentParser) -> None:
     _wait(parser)
 
 
+def _check(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    parser.add_argument("--strict", action="store_true", help="let warnings count as errors")
+    _json(parser)
+    parser.add_argument(
+        "--wait",
+        type=_seconds,
+        metavar="SECONDS",
+        help="how long to wait for servers (default: as long as `connectTimeout` gives them)",
+    )
+
+
+def _schema(_parser: argparse.ArgumentParser) -> None:
+    """Take no options."""
+
+
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
@@ -202,6 +218,25 @@ aggregator call notes__create_note --json '{"title": "Milk", "tags": ["home"]}'
 It ends with status 3 if the tool says that it failed, with 1 if the call never got through.
 """,
         _call,
+    ),
+    "check": (
+        "check servers.yaml and start each server once",
+        """
+aggregator check                          what is wrong, what may be, and how long servers take
+aggregator check --strict                 for continuous integration: warnings fail too
+aggregator check --json | jq '.findings[]'
+""",
+        _check,
+    ),
+    "schema": (
+        "print the JSON Schema of servers.yaml, for editors",
+        """
+aggregator schema > servers.schema.json
+
+Then begin servers.yaml with this line, and the editor completes and explains its keys:
+# yaml-language-server: $schema=servers.schema.json
+""",
+        _schema,
     ),
 }
 """Each command: what it does, examples, and what adds its options."""

@@ -29,6 +29,9 @@ PARTING = 10.0
 LAST_LINES = 20
 """Lines of a server's stderr that are shown when it fails."""
 
+STDERR = "stderr: "
+"""What log lines begin with that a server wrote."""
+
 Json = dict[str, Any]
 OnProgress = Callable[[Json], None]
 
@@ -95,8 +98,9 @@ class Peer:
 
     def last_words(self, server: str) -> list[str]:
         """Return the last lines that a server wrote to its stderr."""
-        said = [line for line in self._lines() if line.get("server") == server]
-        return [line["message"] for line in said if line["level"] == "info"][-LAST_LINES:]
+        messages = [line["message"] for line in self._lines() if line.get("server") == server]
+        said = [each.removeprefix(STDERR) for each in messages if each.startswith(STDERR)]
+        return list(dict.fromkeys(said))[-LAST_LINES:]
 
     def _lines(self) -> list[Json]:
         self._log.seek(0)

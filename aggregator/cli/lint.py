@@ -1,0 +1,144 @@
+"""What may be wrong with a configuration that can be read, found without starting anything."""
+
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from aggregator.cli.secrets import is_secret, looks_secret
+from aggregator.config import Config, ServerConfig
+from aggregator.config.document import Value, read_document
+from aggregator.config.source import read_text
+
+Severity = Literal["error", "warning"]
+
+_LAUNCHERS: Mapping[str, str] = {"npx": "npm", "bunx": "npm", "uvx": "PyPI", "pipx": "PyPI"}
+"""Programs that fetch what they run, and from where."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, or may be."""
+
+    severity: Severity
+    server: str
+    """Empty for what concerns the whole file."""
+    text: str
+
+    def __str__(self) -> str:
+        where = f"{self.server}: " if self.server else ""
+        return f"{self.severity}: {where}{self.text}"
+
+
+def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
+    """Return everything that can be said before a server is started."""
+    found = [Finding("warning", "", text) for text in config.warnings]
+    found.extend(Finding("warning", *each) for each in _literal_secrets(config.path))
+    found.extend(Finding("warning", "", text) for text in _open_env_files(config.path))
+    for server in config.enabled.values():
+        found.extend(Finding("error", server.name, text) for text in _obstacles(server, variables))
+        found.extend(Finding("warning", server.name, text) for text in _doubts(server))
+    return found
+
+
+def _obstacles(server: ServerConfig, variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield what keeps a server from being started."""
+    if server.problem:
+        yield server.problem
+    elif server.command:
+        path = server.env.get("PATH") or variables.get("PATH")
+        if shutil.which(server.command, path=path) is None:
+            yield f"the program `{server.command}` is not there, or may not be run"
+        if server.cwd and not server.cwd.is_dir():
+            yield f"the directory `{server.cwd}` does not exist"
+
+
+def _doubts(server: ServerConfig) -> Iterator[str]:
+    """Yield what works but may not be meant."""
+    if not server.description:
+        yield "has no `description`; one line about it helps the model to search"
+    if package := unpinned(server.command or "", server.args):
+        source = _LAUNCHERS.get(Path(server.command or "").stem, "its registry")
+        yield f"runs whatever `{package}` is newest on {source}; name a version"
+    if server.url and _is_readable_on_the_way(server.url) and server.headers:
+        yield "sends its headers over plain HTTP, for anyone on the way to read"
+
+
+def unpinned(command: str, arguments: Sequence[str]) -> str | None:
+    """Return the package that is fetched in whatever version is newest."""
+    program = Path(command).stem.lower()
+    if program == "docker":
+        return next((each for each in arguments if each.endswith(":latest")), None)
+    if program not in _LAUNCHERS:
+        return None
+    package = _package(arguments)
+    return package if package and not _VERSION.search(package) else None
+
+
+def _package(arguments: Sequence[str]) -> str | None:
+    """Return the package among a launcher's arguments."""
+    for at, argument in enumerate(arguments):
+        if argument in {"--package", "-p", "--from"}:
+            return arguments[at + 1] if at + 1 < len(arguments) else None
+        if not argument.startswith("-") and argument != "run":
+            return argument
+    return None
+
+
+_VERSION = re.compile(r"[^@]@(?!latest$).+|[=<>~]=|^(?:git\+|https?:|file:|[./~])")
+
+
+def _literal_secrets(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the server and the place of each secret that is written in the file itself."""
+    data = read_document(read_text(path), str(path)).data
+    for section in ("servers", "mcpServers"):
+        for name, entry in _mapping(_mapping(data).get(section)).items():
+            for place in _places(_mapping(entry)):
+                yield name, f"a secret is written in `{place}`; use `${{NAME}}` and an `envFile`"
+
+
+def _places(entry: Mapping[str, Value]) -> Iterator[str]:
+    for key in ("env", "environment", "envs", "headers"):
+        for name, value in _mapping(entry.get(key)).items():
+            if isinstance(value, str) and is_secret(name, value):
+                yield f"{key}.{name}"
+    arguments = entry.get("args")
+    for at, value in enumerate(arguments if isinstance(arguments, list) else ()):
+        if isinstance(value, str) and looks_secret(value):
+            yield f"args[{at}]"
+    url = entry.get("url")
+    if isinstance(url, str) and (looks_secret(url) or _password(url)):
+        yield "url"
+
+
+def _open_env_files(path: Path) -> Iterator[str]:
+    """Yield the env files that every user of the machine may read."""
+    data = _mapping(read_document(read_text(path), str(path)).data)
+    entries = [_mapping(entry) for entry in _mapping(data.get("servers")).values()]
+    written = (each.get("envFile") for each in (data, *entries))
+    for name in dict.fromkeys(each for each in written if isinstance(each, str)):
+        file = path.absolute().parent / Path(name).expanduser()
+        if file.is_file() and file.stat().st_mode & stat.S_IROTH:
+            yield f"`{file}` can be read by every user of this machine; `chmod 600` it"
+
+
+def _is_readable_on_the_way(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+
+def _password(url: str) -> str | None:
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        return None
+    return password if password and "${" not in password else None
+
+
+def _mapping(value: Value) -> Mapping[str, Value]:
+    return value if isinstance(value, dict) else {}
