@@ -51,7 +51,7 @@ async def serve_standard_streams(config: Config) -> None:
 async def running_fleet(config: Config) -> AsyncGenerator[Upstream, None]:
     """Run all servers and whatever tells clients of them, for the length of the block."""
     async with Watchdog() as watchdog, anyio.create_task_group() as group:
-        fleet = Fleet(config, connect=lambda server: child(server, watchdog), identity=IDENTITY)
+        fleet = Fleet(config, connect=lambda server: way_to(server, watchdog), identity=IDENTITY)
         memory = open_memory(os.environ, enabled=config.settings.state)
         recollection = Recollection(memory, config.path)
         server = make_server(fleet, recollection)
@@ -71,6 +71,16 @@ async def serve_client(server: Upstream, streams: tuple[Any, Any]) -> None:
         await serve_loop(server, read, write, lifespan_state=None, init_options=options)
     else:
         await server.run(read, write, options)
+
+
+def way_to(server: ServerConfig, watchdog: Watchdog) -> Connect:
+    """Return how to connect to a server, by what its configuration names."""
+    if server.type == "stdio":
+        return child(server, watchdog)
+    # Who has no servers over HTTP need not wait for what that takes.
+    from aggregator.http.reach import reach  # noqa: PLC0415 - see above
+
+    return reach(server)
 
 
 def child(server: ServerConfig, watchdog: Watchdog) -> Connect:

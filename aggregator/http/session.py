@@ -1,0 +1,197 @@
+"""A session with a server of the handshake era: begun, renewed where it stands, and listened to."""
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from http import HTTPStatus
+
+import anyio
+import anyio.abc
+import httpx2
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
+
+from aggregator.http.endpoint import Endpoint
+from aggregator.http.exchange import (
+    EVENTS,
+    JSON,
+    RECONNECT_CEILING,
+    RECONNECT_FLOOR,
+    Exchange,
+    Place,
+    encoded,
+    kind,
+)
+from aggregator.http.fault import SessionExpiredError, UndoneError, of_status, turned_away
+from aggregator.http.traffic import Traffic
+from aggregator.stdio.decoding import Noise, decode
+
+PARTING = 1.0
+"""Seconds that ending a session may take when the link is closed."""
+TELLING = 10.0
+"""Seconds that a message without an answer may take to be accepted."""
+
+INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+CHANGED = JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
+"""What may have been said while nobody listened."""
+
+
+class Session:
+    """What a server knows us by, and the stream of what it announces."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        traffic: Traffic,
+        group: anyio.abc.TaskGroup,
+        *,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.generation = 0
+        """How often it was renewed."""
+        self._endpoint = endpoint
+        self._traffic = traffic
+        self._group = group
+        self._jitter = jitter
+        self._id: str | None = None
+        self._version: str | None = None
+        self._opening: JSONRPCRequest | None = None
+        self._renewing = anyio.Lock()
+        self._listener = anyio.CancelScope()
+
+    def headers(self, *, accept: str = f"{JSON}, {EVENTS}") -> dict[str, str]:
+        """Return what a message of this session is sent with."""
+        known = {"mcp-session-id": self._id, "mcp-protocol-version": self._version}
+        return {
+            "accept": accept,
+            "content-type": JSON,
+            **{name: value for name, value in known.items() if value is not None},
+        }
+
+    def note(self, exchange: Exchange) -> None:
+        """Take over what the answer to `initialize` says of the session."""
+        if exchange.result is not None:
+            version = exchange.result.get("protocolVersion")
+            self._opening = exchange.request
+            self._id = exchange.session_id
+            self._version = version if isinstance(version, str) else None
+
+    async def tell(self, message: JSONRPCMessage) -> None:
+        """Send what has no answer; if that fails, there is nobody to tell."""
+        with anyio.move_on_after(TELLING):
+            try:
+                async with self._endpoint.send("POST", self.headers(), encoded(message)):
+                    return
+            except UndoneError:
+                return
+
+    async def renew(self, generation: int) -> None:
+        """Begin a session in place of an expired one, unless somebody just has.
+
+        Raises:
+            UndoneError: The server does not want to.
+        """
+        async with self._renewing:
+            if self.generation == generation:
+                await self._begin_anew()
+                self.generation += 1
+
+    async def part(self) -> None:
+        """End the session, if there is one and the server is there to hear of it."""
+        if self._id is None or self._traffic.is_lost:
+            return
+        with anyio.move_on_after(PARTING, shield=True):
+            try:
+                async with self._endpoint.send("DELETE", self.headers()):
+                    return
+            except UndoneError:
+                return
+
+    def listen(self) -> None:
+        """Hold the stream of announcements open, instead of an earlier session's."""
+        self._listener.cancel()
+        self._listener = anyio.CancelScope()
+        self._group.start_soon(self._listen, self._listener)
+
+    async def _begin_anew(self) -> None:
+        if self._opening is None:
+            raise turned_away("it does not know its own session")
+        version = self._version
+        await self._reopen(self._opening)
+        if self._version != version:
+            error = turned_away("it came back with another version of the protocol")
+            self._traffic.lose(error.undone)
+            raise error
+        await self.tell(INITIALIZED)
+        self.listen()
+        await self._traffic.deliver(CHANGED)
+
+    async def _reopen(self, opening: JSONRPCRequest) -> None:
+        self._id = self._version = None
+        exchange = Exchange(self._endpoint, opening, _ignore)
+        try:
+            await exchange.run(self.headers())
+        except (UndoneError, SessionExpiredError) as error:
+            raise turned_away(f"its session ended and no other could be had: {error}") from error
+        if exchange.result is None:
+            raise turned_away("its session ended and it refused another")
+        self.note(exchange)
+
+    async def _listen(self, scope: anyio.CancelScope) -> None:
+        with scope:
+            place, pause, is_first = Place(), RECONNECT_FLOOR, True
+            while True:
+                began = anyio.current_time()
+                if not await self._hear(place, is_first=is_first):
+                    return
+                if anyio.current_time() - began > RECONNECT_CEILING:
+                    pause = RECONNECT_FLOOR
+                await anyio.sleep(max(pause, place.pause) * (1 + self._jitter() / 4))
+                pause, is_first = min(pause * 2, RECONNECT_CEILING), False
+
+    async def _hear(self, place: Place, *, is_first: bool) -> bool:
+        """Hand on announcements until their stream ends; return whether to open it again."""
+        generation = self.generation
+        headers = self.headers(accept=EVENTS)
+        if place.id:
+            headers["last-event-id"] = place.id
+        try:
+            async with self._endpoint.send("GET", headers) as response:
+                if not response.is_success or kind(response) != EVENTS:
+                    return self._unheard(response, generation)
+                if not is_first:
+                    await self._traffic.deliver(CHANGED)
+                await self._hand_on(response, place)
+        except UndoneError as error:
+            if error.is_unreachable:
+                self._traffic.failed(error)
+        return not self._traffic.is_lost
+
+    async def _hand_on(self, response: httpx2.Response, place: Place) -> None:
+        async with aclosing(self._endpoint.events(response)) as events:
+            async for event in events:
+                place.note(event)
+                for message in decode(event.data.encode(), self._endpoint.max_message_bytes):
+                    if not isinstance(message, Noise):
+                        await self._traffic.deliver(message)
+
+    def _unheard(self, response: httpx2.Response, generation: int) -> bool:
+        """Act on a stream of announcements that was not given; return whether to ask again."""
+        status = response.status_code
+        if status == HTTPStatus.NOT_FOUND and self._id is not None:
+            self._group.start_soon(self._renew_unasked, generation)
+            return False
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            self._traffic.failed(of_status(status, response.headers))
+            return False
+        # Most servers have none, and say so with 405.
+        return status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    async def _renew_unasked(self, generation: int) -> None:
+        try:
+            await self.renew(generation)
+        except UndoneError as error:
+            self._traffic.lose(error.undone)
+
+
+async def _ignore(_message: Mapping[str, object] | JSONRPCMessage) -> None:
+    """Drop what comes with an answer that is read by itself."""
