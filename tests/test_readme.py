@@ -1,0 +1,70 @@
+"""The README shows only what is true: its configuration works, its reference is complete.
+
+Run as a program (`python -m tests.test_readme`), it writes the reference into the README.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from pydantic.fields import FieldInfo
+
+from aggregator.config import parse_config
+from aggregator.config.form import ServerForm, SettingsForm
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+REFERENCE = re.compile(r"(?<=-->\n).*?(?=<!-- end of reference -->)", re.DOTALL)
+
+
+def test_the_reference_names_every_key() -> None:
+    found = REFERENCE.search(README.read_text(encoding="utf-8"))
+
+    assert found is not None
+    assert found[0] == reference()
+
+
+def test_the_configuration_shown_is_valid() -> None:
+    text = README.read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+
+    config = parse_config(shown, ROOT / "servers.yaml", {"GITHUB_TOKEN": "secret"})
+
+    assert list(config.servers) == ["notes", "github"]
+    assert all(server.problem is None for server in config.servers.values())
+    assert list(yaml.safe_load(shown)["servers"]) == ["notes", "github"]
+
+
+def test_the_test_command_is_the_one_that_ci_runs() -> None:
+    readme = README.read_text(encoding="utf-8")
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+    for part in ("python3 -m venv .venv", "-e '.[test]'", ".venv/bin/python -m pytest -n auto"):
+        assert part in readme
+        assert part in ci
+
+
+def reference() -> str:
+    """Return the configuration reference, from the models that check the file."""
+    return (
+        "Each server, under its name below `servers:`:\n\n"
+        f"{_table(ServerForm.model_fields)}\n"
+        "At the top of the file, for all servers and clients:\n\n"
+        f"{_table(SettingsForm.model_fields)}\n"
+    )
+
+
+def _table(fields: dict[str, FieldInfo]) -> str:
+    return "\n".join(["| key | means |", "| --- | --- |", *_rows(fields), ""])
+
+
+def _rows(fields: dict[str, FieldInfo]) -> Iterator[str]:
+    for name, field in fields.items():
+        yield f"| `{field.alias or name}` | {field.description} |"
+
+
+if __name__ == "__main__":
+    README.write_text(
+        REFERENCE.sub(lambda _: reference(), README.read_text(encoding="utf-8")), encoding="utf-8"
+    )
