@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 Json = dict[str, Any]
 
+TEXT = '{"content":[{"type":"text","text":"#"}]}'
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -57,15 +58,26 @@ def deep(wire: Wire, identifier: object, size: int) -> None:
     wire.write(raw_answer(identifier, '{"a":' + "[" * depth + "]" * depth + "}") + b"\n")
 
 
-def huge_line(wire: Wire, identifier: object, size: int) -> None:
-    frame = raw_answer(identifier, '{"content":[{"type":"text","text":"#"}]}')
-    head, tail = frame.split(b"#")
-    wire.write(head)
-    left = (size or 1) - len(frame) + 1
-    while left > 0:
-        wire.write(b"x" * min(left, 1 << 20))
-        left -= 1 << 20
-    wire.write(tail + b"\n")
+def filled(filler: bytes, result: str = TEXT) -> Callable[[Wire, object, int], None]:
+    """A fault that is an answer of a given size, most of it the same over and over."""
+
+    def fault(wire: Wire, identifier: object, size: int) -> None:
+        frame = raw_answer(identifier, result)
+        head, tail = frame.split(b"#")
+        wire.write(head)
+        left = size - len(frame) + 1
+        block = filler * max(1, (1 << 18) // len(filler))
+        while left > 0:
+            wire.write(block[: left // len(filler) * len(filler) or left])
+            left -= len(block)
+        wire.write(tail + b"\n")
+
+    return fault
+
+
+def huge_keys(wire: Wire, identifier: object, size: int) -> None:
+    members = (f'"{number:06x}":0,' for number in range(size // 11))
+    wire.write(raw_answer(identifier, "{" + "".join(members) + '"":0}') + b"\n")
 
 
 def huge_line_with_id_last(wire: Wire, identifier: object, size: int) -> None:
@@ -202,7 +214,17 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "text_result": raw('"done"'),
     "wrong_shape": raw('{"content":7}'),
     "garbage": raw('{"content": nope}'),
-    "hugeline": huge_line,
+    "hugeline": filled(b"x"),
+    "hugebytes": filled(b"\xff"),
+    "hugewide": filled(b"x", TEXT.replace("#", "\U0001f600#")),
+    "hugeemoji": filled("\U0001f600".encode()),
+    "hugeescapes": filled(rb"\ud83d"),
+    "hugeobjects": filled(b"{},", '{"a":[#{}]}'),
+    "hugenumbers": filled(b"1234,", '{"a":[#0]}'),
+    "hugerows": filled(b'{"a":1},', '{"a":[#{}]}'),
+    "hugekeys": huge_keys,
+    "hugestrings": filled(b'"ab",', '{"a":[#0]}'),
+    "hugetable": filled(b"1,2,[3],{4},"),
     "hugetail": huge_line_with_id_last,
     "trickle": trickle,
     "partial": partial,

@@ -24,9 +24,13 @@ from pydantic_core import from_json
 
 from aggregator.stdio.framing import Overlong
 from aggregator.stdio.salvage import salvage_id
+from aggregator.stdio.weight import is_affordable
 
 MAX_DEPTH = 200
 """Levels of nesting in a message; the fast parser and the serialiser stop at about as many."""
+
+REPAIRED_SHARE = 4
+"""A line is repaired only up to this fraction of the limit: it takes several copies of it."""
 
 SHOWN_CHARACTERS = 500
 """Characters of a malformed error that are passed on."""
@@ -46,17 +50,21 @@ def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
     """Return what a line says; more than one message if it holds a batch."""
     if isinstance(line, Overlong):
         return [_refused(line.head, line.tail, _too_long(line.size, limit))]
+    if not is_affordable(line, limit):
+        return [_refused(line, line, _too_heavy(len(line)))]
     try:
         value = from_json(line)
     except ValueError:
-        return _repaired(line)
+        return _repaired(line, limit)
     return _messages(value, line)
 
 
-def _repaired(line: bytes) -> Sequence[Decoded]:
+def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
     """Read what the fast parser refuses: bad UTF-8, lone surrogates, glued messages."""
     if not line.startswith((b"{", b"[")):
         return [Noise(line)]
+    if len(line) > limit // REPAIRED_SHARE:
+        return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
     try:
         values = list(_values(line.decode(errors="replace")))
     except (ValueError, RecursionError):
@@ -164,6 +172,13 @@ def _failed(identifier: RequestId, reason: str) -> JSONRPCError:
 
 def _too_long(size: int, limit: int) -> str:
     return f"its {size:,} bytes are more than the {limit:,} that `maxMessageBytes` allows"
+
+
+def _too_heavy(size: int) -> str:
+    return (
+        f"the values in its {size:,} bytes would take too much memory; "
+        "a higher `maxMessageBytes` allows more"
+    )
 
 
 def _is_object(value: object) -> TypeGuard[dict[str, Any]]:

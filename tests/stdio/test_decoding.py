@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types import (
     INTERNAL_ERROR,
@@ -162,6 +162,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON))
 def test_any_result_passes_unchanged(result: dict[str, Any]):
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
@@ -170,11 +171,13 @@ def test_any_result_passes_unchanged(result: dict[str, Any]):
     assert json.dumps(message.result) == json.dumps(result)
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_any_line_can_be_decoded(line: bytes):
     assert all(isinstance(each, Noise) for each in decode(line, LIMIT))
 
 
+@settings(deadline=None)
 @given(st.binary(), st.integers(0, 60), st.integers(0, 60))
 def test_an_answer_damaged_anywhere_is_still_decoded(damage: bytes, start: int, length: int):
     line = answer('{"content":[{"type":"text","text":"hello"}]}')

@@ -5,7 +5,7 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.stdio.framing import KEPT_BYTES, Framing, Overlong
@@ -56,6 +56,7 @@ BYTES = st.lists(
 ).map(b"".join)
 
 
+@settings(deadline=None)
 @given(BYTES, st.lists(st.integers(0, 5000)), st.integers(1, 4000))
 def test_how_bytes_are_chunked_makes_no_difference(data: bytes, cuts: list[int], limit: int):
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
@@ -63,6 +64,7 @@ def test_how_bytes_are_chunked_makes_no_difference(data: bytes, cuts: list[int],
     assert lines_of(chunks, limit) == lines_of([data], limit)
 
 
+@settings(deadline=None)
 @given(BYTES, st.integers(1, 4000))
 def test_no_line_is_longer_than_the_limit_and_none_is_lost(data: bytes, limit: int):
     lines = lines_of([data], limit)

@@ -1,7 +1,7 @@
 """The request that an unreadable answer belongs to is found from its two ends."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.stdio.salvage import salvage_id
@@ -46,6 +46,7 @@ def test_what_has_not_the_outline_of_an_answer_tells_nothing(line: bytes):
     assert salvage_id(line, line) is None
 
 
+@settings(deadline=None)
 @given(st.binary(), st.binary())
 def test_any_bytes_can_be_looked_at(head: bytes, tail: bytes):
     assert salvage_id(head, tail) is None
