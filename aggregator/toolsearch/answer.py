@@ -96,7 +96,7 @@ def _found_line(result: Result, request: SearchRequest) -> str:
     names = [entry.name for entry in result.entries]
     several = f": {listed(names, MAX_LIST)}" if len(request.queries) > 1 else ""
     more = f'; more with "offset": {request.offset + len(names)}' if result.more else ""
-    order = ", best first" if len(names) > 1 and not several else ""
+    order = ", best first" if result.ranked and len(names) > 1 else ""
     return f"{counted(len(names), 'tool')} for {quoted(result.query)}{order}{more}{several}."
 
 

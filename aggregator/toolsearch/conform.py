@@ -25,7 +25,7 @@ from aggregator.toolsearch.wording import compact, listed, one_line
 
 MAX_DEPTH = 32
 """Levels of arguments that are checked."""
-MAX_STEPS = 10_000
+MAX_STEPS = 5000
 """Values checked before a schema counts as too intricate and everything as fitting."""
 MAX_PROBLEMS = 20
 """Problems that are told."""

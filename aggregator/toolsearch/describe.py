@@ -36,9 +36,9 @@ MAX_SAMPLE_DEPTH = 3
 """Levels of objects and arrays in an example call."""
 
 
-def definition(entry: ToolEntry, call: Call | None, detail: Detail) -> str:
-    """Return a tool's definition; each line of its server's words is marked as such."""
-    lines = parameter_lines(entry.input_schema, detail)
+def definition(entry: ToolEntry, call: Call | None, detail: Detail, room: int) -> str:
+    """Return a tool's definition, left off where it exceeds the room there is."""
+    lines = parameter_lines(entry.input_schema, detail, room)
     text = "\n".join(
         [
             _heading(entry),
@@ -60,7 +60,7 @@ def squeezed(
     """Return as much of a tool's definition as fits: descriptions go first, parameters last."""
     text = ""
     for detail in details:
-        text = definition(entry, call, detail)
+        text = definition(entry, call, detail, room)
         if len(text) <= room:
             return text
     note = _whole(entry)

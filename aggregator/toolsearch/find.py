@@ -30,6 +30,8 @@ class Result:
 
     query: str
     entries: tuple[ToolEntry, ...] = ()
+    ranked: bool = False
+    """Are the entries in order of how well they match?"""
     more: bool = False
     """Are there further matches after these?"""
     missing: tuple[Missing, ...] = ()
@@ -61,7 +63,7 @@ def search(request: SearchRequest, view: View) -> Found:
 def awaited(request: SearchRequest, catalog: Catalog) -> tuple[ServerName, ...]:
     """Return the pending servers whose tools could change the answer."""
     named = [_servers_named(text, catalog.servers) for text in request.queries]
-    if not all(named):
+    if not catalog.pending or not all(named):
         return catalog.pending
     wanted = frozenset(chain.from_iterable(named))
     return tuple(name for name in catalog.pending if name in wanted)
@@ -109,7 +111,7 @@ def _ranked(query: Keywords, request: SearchRequest, view: View) -> Result:
     best = [entry for name, entry in ranked.items() if name in known]
     closest = () if best else tuple(nearest(query.text, known, NEAREST))
     entries = tuple(best[request.offset : end])
-    return Result(query.text, entries, more=len(best) > end, closest=closest)
+    return Result(query.text, entries, ranked=True, more=len(best) > end, closest=closest)
 
 
 def _named(text: str, view: View) -> tuple[ToolEntry, ...]:
@@ -135,8 +137,8 @@ def _servers_named(text: str, servers: Iterable[ServerName]) -> tuple[ServerName
     if isinstance(query, Select):
         named = [_server_of(each, servers) for each in query.names]
         return () if None in named else tuple(each for each in named if each)
-    filters = query.servers if isinstance(query, Keywords) else ()
-    return tuple(each for each in servers if _plain(each) in map(_plain, filters))
+    wanted = {_plain(each) for each in query.servers} if isinstance(query, Keywords) else set()
+    return tuple(each for each in servers if _plain(each) in wanted) if wanted else ()
 
 
 def _server_of(name: str, servers: Iterable[ServerName]) -> ServerName | None:

@@ -18,11 +18,25 @@ from aggregator.toolsearch.wording import compact, one_line
 
 MAX_DEPTH = 6
 """Levels of one thing inside another that are told in words and lines."""
+MAX_STEPS = 5000
+"""Values looked at to tell one definition: references can make a small schema endless."""
 
 _BEYOND_WORDS = frozenset({
     "allOf", "not", "if", "then", "else", "patternProperties", "propertyNames", "dependencies",
     "dependentRequired", "dependentSchemas", "prefixItems", "contains", "$ref", "$dynamicRef",
 })  # fmt: skip
+
+
+class Effort:
+    """The steps that may still be taken to tell one definition."""
+
+    def __init__(self) -> None:
+        self._left = MAX_STEPS
+
+    def spend(self) -> bool:
+        """Take a step, and say whether there was one left."""
+        self._left -= 1
+        return self._left >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,7 @@ class Place:
     """The references followed to get here, and the parameter each was met at."""
     chosen: bool = False
     """Is this one of several alternatives?"""
+    effort: Effort = field(default_factory=Effort)
 
     def within(self, schema: Schema) -> "Place":
         """Return the place inside of what a schema refers to."""
@@ -50,38 +65,46 @@ class Place:
 
 def kind(schema: Json, place: Place) -> str | None:
     """Return a type in a few words; None if only the schema itself can say it."""
+    if not place.effort.spend():
+        return None
     if not is_object(schema):
         return "any"
     if (met := reference(schema) or "") in place.inside:
         return f"same as {place.inside[met]}"
     known = resolved(schema, place.root)
-    if place.depth > MAX_DEPTH or not _BEYOND_WORDS.isdisjoint(known):
-        return None
-    values = [known["const"]] if "const" in known else known.get("enum")
-    if is_array(values) and values:
-        return " | ".join(compact(each) for each in values)
-    if options := alternatives(known):
-        # A choice inside a choice is for the schema to say.
-        return None if place.chosen else _choice(options, place.within(schema))
-    return _named(known, place.within(schema))
+    beyond = place.depth > MAX_DEPTH or not _BEYOND_WORDS.isdisjoint(known)
+    return None if beyond else _listed(known) or _unlisted(known, place.within(schema))
 
 
 def inner_object(schema: Json, place: Place) -> tuple[Schema, Place] | None:
     """Return the object with properties that an argument is or holds, and where it stands."""
-    if not is_object(schema) or (reference(schema) or "") in place.inside:
+    if not place.effort.spend() or place.depth > MAX_DEPTH or not is_object(schema):
+        return None
+    if (reference(schema) or "") in place.inside:
         return None
     here = place.within(schema)
     known = resolved(schema, place.root)
     if properties(known):
         return known, here
-    if place.depth > MAX_DEPTH:
-        return None
     if is_object(items := known.get("items")):
         return inner_object(items, here.deeper("[]"))
-    if place.chosen:
-        return None
-    inner = (inner_object(each, _option(here)) for each in alternatives(known))
+    options = () if place.chosen else alternatives(known)
+    inner = (inner_object(each, _option(here)) for each in options)
     return next((each for each in inner if each), None)
+
+
+def _listed(schema: Schema) -> str | None:
+    """Return the values there may be, if the schema lists them."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    return " | ".join(compact(each) for each in values) if is_array(values) else None
+
+
+def _unlisted(schema: Schema, place: Place) -> str | None:
+    options = alternatives(schema)
+    if options and place.chosen:
+        # A choice inside a choice is for the schema to say.
+        return None
+    return _choice(options, place) if options else _named(schema, place)
 
 
 def _option(place: Place) -> Place:
@@ -90,10 +113,15 @@ def _option(place: Place) -> Place:
 
 def _choice(options: Sequence[Json], place: Place) -> str | None:
     """Return a choice of types, if at most one of them has properties to lay out."""
-    if sum(inner_object(each, _option(place)) is not None for each in options) > 1:
-        return None
-    kinds = [kind(each, _option(place)) for each in options]
-    return _joined(kinds)
+    objects = 0
+    kinds: list[str] = []
+    for option in options:
+        told = kind(option, _option(place))
+        objects += inner_object(option, _option(place)) is not None
+        if told is None or objects > 1:
+            return None
+        kinds.append(told)
+    return " | ".join(dict.fromkeys(kinds))
 
 
 def _joined(kinds: Sequence[str | None]) -> str | None:

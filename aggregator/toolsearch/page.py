@@ -17,6 +17,7 @@ from aggregator.toolsearch.describe import (
     signature,
     squeezed,
 )
+from aggregator.toolsearch.parameters import Detail
 from aggregator.toolsearch.view import Call
 
 MAX_DEFINED = 20
@@ -35,11 +36,20 @@ class Page:
 
 def lay_out(matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int) -> Page:
     """Give each match as much text as there is room for."""
-    if len(matches) <= MAX_DEFINED:
-        texts = {entry.name: definition(entry, call(entry), FULL) for entry in matches}
-        if sum(len(text) + 2 for text in texts.values()) <= room:
-            return Page(texts, tuple(matches))
-    return _Layout(matches, call, room).page()
+    return _in_full(matches, call, room) or _Layout(matches, call, room).page()
+
+
+def _in_full(
+    matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int
+) -> Page | None:
+    """Define every match in full, if there is room."""
+    texts: dict[ToolName, str] = {}
+    for entry in matches:
+        texts[entry.name] = definition(entry, call(entry), FULL, room)
+        room -= len(texts[entry.name]) + 2
+        if room < 0:
+            return None
+    return Page(texts, tuple(matches))
 
 
 class _Layout:
@@ -59,22 +69,28 @@ class _Layout:
         """Define the best, sign the next, then spend what is left on the best again."""
         best = self._matches[:MAX_DEFINED]
         for entry in best[:1]:
-            self._define(entry, squeezed(entry, self._call(entry), self._left, SMALL))
-        kept = int(self._room * (1 - DEFINED_SHARE))
-        for entry in best[1:]:
-            self._define(entry, definition(entry, self._call(entry), COMPACT), kept)
+            self._put(entry, squeezed(entry, self._call(entry), self._left, SMALL))
+            self._defined.add(entry.name)
+        self._define(best[1:], COMPACT, kept=int(self._room * (1 - DEFINED_SHARE)))
         for entry in self._matches:
             if entry.name not in self._defined:
                 self._put(entry, signature(entry))
-        for detail in (COMPACT, MEDIUM, FULL):
-            for entry in best:
-                self._define(entry, definition(entry, self._call(entry), detail))
+        self._define([each for each in best if each.name not in self._defined], COMPACT)
+        self._define(self._define(best, MEDIUM), FULL)
         defined = tuple(entry for entry in self._matches if entry.name in self._defined)
         return Page(self._texts, defined)
 
-    def _define(self, entry: ToolEntry, text: str, kept: int = 0) -> None:
-        if self._put(entry, text, kept):
-            self._defined.add(entry.name)
+    def _define(
+        self, entries: Sequence[ToolEntry], detail: Detail, kept: int = 0
+    ) -> list[ToolEntry]:
+        """Define the entries for which there is room, and return them."""
+        done: list[ToolEntry] = []
+        for entry in entries:
+            room = self._left + len(self._texts[entry.name]) - kept
+            if self._put(entry, definition(entry, self._call(entry), detail, room), kept):
+                done.append(entry)
+        self._defined.update(entry.name for entry in done)
+        return done
 
     def _put(self, entry: ToolEntry, text: str, kept: int = 0) -> bool:
         """Replace what is said of a match, if then at least what is kept is left."""

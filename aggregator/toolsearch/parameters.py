@@ -6,17 +6,16 @@ schema itself stands on the line.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from aggregator.catalog import as_object, is_object
+from aggregator.toolsearch.excerpt import excerpt, references
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, inner_object, kind
 from aggregator.toolsearch.schema import (
     Json,
     Schema,
     alternatives,
-    is_array,
     pointed,
     properties,
     required,
@@ -24,12 +23,8 @@ from aggregator.toolsearch.schema import (
 )
 from aggregator.toolsearch.wording import compact, one_line
 
-MAX_LINES = 1000
-"""Lines of one definition: more than any answer can hold."""
 MAX_REFERRED = 50
 """Definitions written out because a schema on a line refers to them."""
-MAX_RAW_DEPTH = 24
-"""Levels of a schema that stands on a line."""
 
 _CONSTRAINTS = (
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
@@ -42,14 +37,7 @@ _ALL_TOGETHER = frozenset({
     "dependencies", "dependentRequired", "dependentSchemas", "minProperties", "maxProperties",
 })  # fmt: skip
 """What a schema says of all arguments together."""
-_SPARED = frozenset({"title", "examples", "$comment", "$schema", "$id", "$defs", "definitions"})
-"""What a schema on a line can do without."""
-_NAMES_INSIDE = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
-"""Keywords whose value has names for keys."""
-_DATA_INSIDE = frozenset({"enum", "const", "default", "required", "type"})
-"""Keywords whose value is no schema."""
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]{0,99}")
-_REFERENCE = re.compile(r'"\$ref": "(#/[^"\\]{1,200})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +54,14 @@ class Detail:
     """Characters of a parameter's type and values, if they are not shown whole."""
 
 
-def parameter_lines(schema: Schema, detail: Detail) -> list[str]:
-    """Return the lines that say what arguments a tool takes."""
+def parameter_lines(schema: Schema, detail: Detail, room: int) -> list[str]:
+    """Return the lines that say what arguments a tool takes, one too many if there is no room."""
     top = resolved(schema, schema)
-    lines = list(islice(_object_lines(top, Place(schema), detail), MAX_LINES))
+    lines = list(_taken(_object_lines(top, Place(schema), detail), room))
     if together := {key: top[key] for key in top if key in _ALL_TOGETHER}:
-        lines.append(f"- all together: {_raw(together, detail)}")
-    return lines + _referred("\n".join(lines), schema, detail)
+        lines.append(f"- all together: {excerpt(together, detail.parameter)}")
+    text = "\n".join(lines)
+    return lines + list(_taken(_referred(text, schema, detail), room - len(text)))
 
 
 def _object_lines(schema: Schema, place: Place, detail: Detail) -> Iterator[str]:
@@ -83,7 +72,7 @@ def _object_lines(schema: Schema, place: Place, detail: Detail) -> Iterator[str]
         yield from _property_lines(name, each, place, detail, needed=name in needed)
     other = schema.get("additionalProperties")
     if is_object(other) and other:
-        told = kind(other, place) or f"schema {_raw(other, detail)}"
+        told = kind(other, place) or f"schema {excerpt(other, detail.parameter)}"
         yield f"{'  ' * place.depth}- any other name ({told})"
 
 
@@ -109,9 +98,8 @@ def _traits(told: str | None, schema: Schema, root: Schema, detail: Detail, *, n
     must = ["required"] if needed else []
     limits = list(_limits(schema, root)) if told and detail.values is None else []
     if told is None:
-        told = (
-            f"schema {_raw({key: schema[key] for key in schema if key != 'description'}, detail)}"
-        )
+        rest = {key: schema[key] for key in schema if key != "description"}
+        told = f"schema {excerpt(rest, detail.parameter)}"
     if detail.values is not None:
         told = one_line(told, detail.values)
     return ", ".join([told, *must, *limits])
@@ -134,44 +122,23 @@ def _constraints(schema: Schema) -> Iterator[str]:
     return (f"{each} {compact(schema[each])}" for each in _CONSTRAINTS if each in schema)
 
 
-def _raw(schema: Schema, detail: Detail) -> str:
-    """Write a schema itself, without what a caller can do without."""
-    return compact(_pruned(schema, detail.parameter))
-
-
-def _pruned(schema: Json, limit: int, depth: int = 0) -> Json:
-    """Return a schema with short descriptions and nothing superfluous."""
-    if depth > MAX_RAW_DEPTH:
-        return {}
-    if is_array(schema):
-        return [_pruned(each, limit, depth + 1) for each in schema]
-    if not is_object(schema):
-        return schema
-    kept = {
-        key: _pruned_keyword(key, each, limit, depth + 1)
-        for key, each in schema.items()
-        if key not in _SPARED
-    }
-    return {key: each for key, each in kept.items() if key != "description" or each}
-
-
-def _pruned_keyword(key: str, value: Json, limit: int, depth: int) -> Json:
-    if key in _DATA_INSIDE:
-        return value
-    if key == "description":
-        return one_line(str(value), limit)
-    if key in _NAMES_INSIDE and is_object(value):
-        return {name: _pruned(each, limit, depth + 1) for name, each in value.items()}
-    return _pruned(value, limit, depth)
-
-
-def _referred(text: str, root: Schema, detail: Detail) -> list[str]:
-    """Return a line for each definition that a schema on some line refers to."""
-    lines: dict[str, str] = {}
-    waiting = _REFERENCE.findall(text)
-    while waiting and len(lines) < MAX_REFERRED:
+def _referred(text: str, root: Schema, detail: Detail) -> Iterator[str]:
+    """Yield a line for each definition that a schema on some line refers to."""
+    waiting = references(text)
+    told: set[str] = set()
+    while waiting and len(told) < MAX_REFERRED:
         target = waiting.pop(0)
-        if target not in lines and is_object(found := pointed(target, root)):
-            lines[target] = f"- {target}: {_raw(found, detail)}"
-            waiting += _REFERENCE.findall(lines[target])
-    return list(lines.values())
+        if target not in told and is_object(found := pointed(target, root)):
+            told.add(target)
+            line = f"- {target}: {excerpt(found, detail.parameter)}"
+            waiting += references(line)
+            yield line
+
+
+def _taken(lines: Iterable[str], room: int) -> Iterator[str]:
+    """Yield lines up to the first that has no room: what would follow is never looked at."""
+    for line in lines:
+        yield line
+        room -= len(line) + 1
+        if room < 0:
+            break

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from aggregator.catalog import is_object
 from aggregator.toolsearch.schema import Json
@@ -68,12 +69,7 @@ def fitting(lines: Sequence[str], room: int) -> list[str]:
     """Keep the lines that fit in `room` characters together, and count the rest."""
     if sum(len(line) + 1 for line in lines) <= room + 1:
         return list(lines)
-    kept: list[str] = []
     left = room - len(f"({counted(len(lines), 'more line')})")
-    for line in lines:
-        left -= len(line) + 1
-        if left < 0:
-            break
-        kept.append(line)
-    mark = f"({counted(len(lines) - len(kept), 'more line')})"
-    return [*kept, mark] if len(mark) <= room else []
+    kept = sum(used <= left for used in accumulate(len(line) + 1 for line in lines))
+    mark = f"({counted(len(lines) - kept, 'more line')})"
+    return [*lines[:kept], mark] if len(mark) <= room else []

@@ -56,6 +56,7 @@ def test_selected_tools_come_in_the_order_they_were_asked_for():
     found = ask(view_of(ALL), "select:email__send_email,slack__list_channels", max_results=1)
 
     assert names(found) == ["email__send_email", "slack__list_channels"]
+    assert "best first" not in found.text
 
 
 def test_selecting_a_visible_tool_succeeds_and_says_so():

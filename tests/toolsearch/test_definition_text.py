@@ -138,6 +138,10 @@ def test_objects_inside_objects_are_indented():
             ),
         ),
         ({"properties": {}}, "object"),
+        (
+            {"anyOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}]},
+            'schema {"anyOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}]}',
+        ),
         ({"const": MappingProxyType({"a": 1})}, '{"a": 1}'),
         (
             {"type": ["object", "array"], "items": {"not": {}}},
@@ -268,6 +272,17 @@ def test_a_definition_of_countless_parts_still_fits():
     schema = {**of(top={"$ref": "#/$defs/l0"}), "$defs": {**layers, "l12": {"type": "string"}}}
 
     assert "- top (object)" in shown({"name": "run", "inputSchema": schema})
+
+
+def test_a_choice_of_thousands_at_a_thousand_places_still_fits():
+    schema = {
+        **of(**{f"p{each}": {"$ref": "#/$defs/any"} for each in range(1000)}),
+        "$defs": {"any": {"anyOf": [of(a={}) for _ in range(4000)]}},
+    }
+
+    assert "- p0 (schema {...} [...])" in shown({"name": "run", "inputSchema": schema})
+    schema["$defs"]["any"]["anyOf"] = [{"type": "string"}] * 4000
+    assert "- p9 (schema {...} [...])" in shown({"name": "run", "inputSchema": schema})
 
 
 def test_a_call_that_does_not_fit_is_answered_with_the_definition():
