@@ -3,7 +3,7 @@
 POSIX only; on Windows the SDK's own `stdio_client` serves.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +14,8 @@ import anyio.to_thread
 from mcp.client.stdio import get_default_environment
 
 from aggregator.stdio.decoding import Noise
-from aggregator.stdio.pipes import MessageReader, MessageWriter, discard, read_some
-from aggregator.stdio.process import Pipes, Process, close_descriptor, spawn
+from aggregator.stdio.pipes import MAX_NOISE, MessageReader, MessageWriter, discard, read_some
+from aggregator.stdio.process import Pipes, Process, close_descriptor, describe_status, spawn
 from aggregator.stdio.rate import Allowance
 from aggregator.stdio.tail import Redaction, Tail, printable
 from aggregator.stdio.watchdog import Watchdog
@@ -29,9 +29,11 @@ LOGGED_PER_MINUTE = 5
 LOGGED_BYTES = 4096
 """Bytes of a chunk that are looked at for the log."""
 
-LINGER = 0.2
+LINGER = 0.05
 """Seconds to read on after a child has ended; a descendant may hold its pipe open for ever."""
 
+SETTLING = 0.05
+"""Seconds between the end of a child's output and its own, if it is ending."""
 
 Streams = tuple[MessageReader, MessageWriter]
 """What the SDK reads from and writes to."""
@@ -61,7 +63,10 @@ class Child:
         self._stderr = Tail()
         self._stderr_allowance = Allowance(LOGGED_PER_MINUTE)
         self._noise_allowance = Allowance(LOGGED_PER_MINUTE)
-        self._reader = MessageReader(pipes.stdout, spec.max_message_bytes, self._on_noise)
+        self._exited = anyio.Event()
+        self._reader = MessageReader(
+            pipes.stdout, spec.max_message_bytes, on_noise=self._on_noise, on_end=self._settle
+        )
         self._writer = MessageWriter(pipes.stdin)
         self.noise_count = 0
         """Lines on standard output that were no messages."""
@@ -95,6 +100,15 @@ class Child:
         """Return how the process ended, negative for a signal, or nothing while it runs."""
         return self._process.exit_status()
 
+    def describe_end(self) -> str:
+        """Say how it came to its end, in words that follow the name of the server."""
+        status = self.exit_status()
+        if self._reader.is_too_noisy:
+            return f"it wrote more than {MAX_NOISE:,} lines in a row that are not messages"
+        if status is None:
+            return "it stopped reading" if self._writer.broken.is_set() else "it closed its output"
+        return f"it {describe_status(status)}"
+
     def stderr_tail(self) -> list[str]:
         """Return the last lines of standard error, safe to show."""
         return [self._shown(line) for line in self._stderr.lines()]
@@ -104,8 +118,9 @@ class Child:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._writer.run)
             tasks.start_soon(self._read_stderr)
-            tasks.start_soon(self._end_after, self._process.exited)
-            tasks.start_soon(self._end_after, self._writer.broken.wait)
+            tasks.start_soon(self._watch)
+            tasks.start_soon(self._end_after, self._exited)
+            tasks.start_soon(self._end_after, self._writer.broken)
 
     async def stop(self) -> None:
         """End the server and everything it has started in its group; `run` must have ended."""
@@ -121,12 +136,21 @@ class Child:
         close_descriptor(self._pipes.stderr)
         self._process.close()
 
-    async def _end_after(self, gone: Callable[[], Awaitable[object]]) -> None:
+    async def _watch(self) -> None:
+        await self._process.exited()
+        self._exited.set()
+
+    async def _end_after(self, gone: anyio.Event) -> None:
         """End the connection soon after something that it cannot survive."""
-        await gone()
+        await gone.wait()
         with anyio.move_on_after(LINGER):
             await self.closed.wait()
         self._reader.end()
+
+    async def _settle(self) -> None:
+        """Let a process that has closed its output finish, so that its end can be described."""
+        with anyio.move_on_after(SETTLING):
+            await self._exited.wait()
 
     async def _read_stderr(self) -> None:
         while chunk := await read_some(self._pipes.stderr):

@@ -7,7 +7,7 @@ message is on the wire when `send` returns unless the pipe is full.
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
@@ -55,15 +55,25 @@ async def discard(fd: int) -> None:
 class MessageReader:
     """The messages a child sends: what the SDK calls a read stream."""
 
-    def __init__(self, fd: int, limit: int, on_noise: Callable[[Noise], None]) -> None:
+    def __init__(
+        self,
+        fd: int,
+        limit: int,
+        *,
+        on_noise: Callable[[Noise], None],
+        on_end: Callable[[], Awaitable[None]],
+    ) -> None:
         self._fd = fd
         self._limit = limit
         self._on_noise = on_noise
+        self._on_end = on_end
         self._framing = Framing(limit)
         self._lines: deque[bytes | Overlong] = deque()
         self._decoded: deque[Decoded] = deque()
         self._noise_in_a_row = 0
         self._reading = True
+        self.is_too_noisy = False
+        """Whether it was given up for what it wrote instead of messages."""
         self.ended = anyio.Event()
         """Set when nothing more will come."""
 
@@ -105,6 +115,7 @@ class MessageReader:
         else:
             self._lines.extend(self._framing.finish())
             self._reading = False
+            await self._on_end()
             self.ended.set()
 
     def _accepted(self, decoded: Decoded) -> SessionMessage | None:
@@ -116,6 +127,7 @@ class MessageReader:
         if self._noise_in_a_row > MAX_NOISE:
             self._lines.clear()
             self._decoded.clear()
+            self.is_too_noisy = True
             self.end()
         return None
 

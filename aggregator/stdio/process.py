@@ -149,6 +149,16 @@ def spawn(
     return Process(popen), pipes
 
 
+def describe_status(status: int) -> str:
+    """Say how a process ended, as in `it ...`."""
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
 def own_descriptor(pipe: IO[bytes] | None) -> int:
     """Take a pipe over from the object that holds it, as a descriptor that never blocks."""
     if pipe is None:
