@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import NoReturn
 
 from aggregator.catalog import JsonObject, is_object
@@ -175,9 +176,9 @@ def _number(value: Json) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Only what is not a number differs from itself.
-    return value if number and value == value else None  # noqa: PLR0124
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def unpacked(value: Json) -> Json:

@@ -137,7 +137,8 @@ def _servers_named(text: str, servers: Iterable[ServerName]) -> tuple[ServerName
     if isinstance(query, Select):
         named = [_server_of(each, servers) for each in query.names]
         return () if None in named else tuple(each for each in named if each)
-    wanted = {_plain(each) for each in query.servers} if isinstance(query, Keywords) else set()
+    filters = query.servers if isinstance(query, Keywords) else ()
+    wanted = frozenset(map(_plain, filters))
     return tuple(each for each in servers if _plain(each) in wanted) if wanted else ()
 
 
