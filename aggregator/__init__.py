@@ -10,7 +10,12 @@ The rooms, from the outside in. Imports point down.
     announce     "the list changed", in either era, coalesced
     fleet        all servers at once, and the current catalog
     downstream   one server, one task: connect, list, watch, redial
+    inventory    every page of what one server lists
+    asking       what a server may ask of the client behind a call
     connect      a link to one server, in the era it speaks
+    listening    a modern server's stream of changes
+    wire         a transport, and what the server behind it says of itself
+    inflight     requests under way on one link, and whom they are for
     stdio        child processes, their pipes, and the watchdog
     ─────────────────────────────────────────────────────────────
     inspection   the catalog as documents
@@ -20,6 +25,7 @@ The rooms, from the outside in. Imports point down.
     search       the index and its ranking
     intake       what of a server's listing is accepted
     clients      what is known of each client
+    eras         which servers speak the older era
     supervision  when a server that failed is tried again
     catalog      everything known about all servers now
     config       servers.yaml as a value

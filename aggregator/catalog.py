@@ -22,6 +22,16 @@ def as_object(value: object) -> JsonObject:
     return value if is_object(value) else {}
 
 
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
+def items(value: object) -> list[Any]:
+    """Return a JSON value if it is an array, and an empty one in its place if not."""
+    return value if is_array(value) else []
+
+
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
     """One callable tool."""
@@ -55,6 +65,53 @@ class ToolEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptEntry:
+    """One prompt."""
+
+    name: str
+    """The name clients see."""
+    server: ServerName
+    prompt: JsonObject
+    """The definition as its server sent it, cleaned of what must not be shown."""
+
+    @property
+    def own_name(self) -> str:
+        """The name the prompt has on its server."""
+        return self.prompt["name"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEntry:
+    """One resource, or a template of many."""
+
+    server: ServerName
+    resource: JsonObject
+    """The definition as its server sent it, cleaned of what must not be shown."""
+
+    @property
+    def own_uri(self) -> str:
+        """The URI, or the template of URIs, that its server knows."""
+        uri = self.resource.get("uri")
+        return uri if isinstance(uri, str) else self.resource["uriTemplate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a server offers besides tools."""
+
+    prompts: tuple[PromptEntry, ...] = ()
+    resources: tuple[ResourceEntry, ...] = ()
+    templates: tuple[ResourceEntry, ...] = ()
+    reads: bool = False
+    """Whether it has resources at all, listed or not."""
+    completes: bool = False
+    """Whether it completes arguments."""
+
+
+NOTHING_BESIDES = Offers()
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """A server whose tools may still come."""
 
@@ -77,6 +134,7 @@ class Ready:
     instructions: str = ""
     refused: tuple[str, ...] = ()
     """What of its listing was refused, one sentence each."""
+    offers: Offers = NOTHING_BESIDES
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,20 @@ The link speaks to the SDK's dispatcher and not to its `ClientSession`: a sessio
 re-models every result, and what a server answers must reach the client unchanged.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from itertools import count
+from typing import Any
 
 import anyio
 import anyio.abc
 import mcp_types as types
 from mcp.client import Transport
-from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
+from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -25,14 +26,23 @@ from mcp_types.version import (
 )
 
 from aggregator.catalog import JsonObject, as_object
-
-Era = Literal["handshake", "modern"]
+from aggregator.inflight import Call, Era, InFlight, Undone
+from aggregator.listening import Listening
+from aggregator.wire import Peer, Wire, describe
 
 Connect = Callable[[], AbstractAsyncContextManager["Wire"]]
 """Opens the transport to one server; entered and left by one task."""
 
-Answer = Callable[[str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]]
-"""Answers a request that a server makes of us: `(method, params) -> result`."""
+Answer = Callable[[Call | None, str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]]
+"""Answers what a server asks: `(the call it belongs to, method, params) -> result`."""
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The levels of log messages, the least first."""
+
+KINDS = ("tools", "prompts", "resources")
+"""What servers list, and tell of changes to."""
+
+_LIST_CHANGED = {f"notifications/{kind}/list_changed": kind for kind in KINDS}
 
 PROBE_HEAD_START = 3.0
 """Seconds `server/discover` may go unanswered before `initialize` is sent beside it.
@@ -41,59 +51,8 @@ A server that is merely slow to start answers the first; one that ignores what i
 answers the second. Nothing is concluded from silence.
 """
 
-LISTEN_PATIENCE = 5.0
-"""Seconds to wait for a modern server to acknowledge that it will tell of changes."""
-
-
 END_PATIENCE = 0.1
 """Seconds that a connection which seems to be over has to be really over."""
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """Why a request got no answer, from the transport that carried it.
-
-    It travels as the `data` of an error, where nothing that a server sends can be taken for it.
-    """
-
-    reason: str
-    may_have_run: bool = True
-    """Whether the server may have acted on the request all the same."""
-    retry_after: float = 0.0
-    """Seconds the server asks to be left alone."""
-    is_barred: bool = False
-    """Whether trying again is pointless until something changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A transport's two streams, and what is known of the process behind them."""
-
-    streams: Any
-    describe_end: Callable[[], str] = lambda: "the connection closed"
-    """Says, once the streams have ended, how it came to that."""
-    is_stuck: Callable[[], bool] = lambda: False
-    """Says whether what was written is not being read."""
-    is_barred: Callable[[], bool] = lambda: False
-    """Says whether a new connection would be pointless until something changes."""
-    last_words: Callable[[], Sequence[str]] = tuple
-    """The last lines of its standard error, safe to show."""
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """What a server said of itself when the link was opened."""
-
-    era: Era
-    protocol_version: str
-    name: str = ""
-    version: str = ""
-    capabilities: JsonObject = field(default_factory=dict[str, Any])
-    instructions: str = ""
-
-    def announces(self, kind: str) -> bool:
-        """Whether the server says it tells of changes to its list of `kind`."""
-        return as_object(self.capabilities.get(kind)).get("listChanged") is True
 
 
 class EraUnclearError(Exception):
@@ -103,26 +62,37 @@ class EraUnclearError(Exception):
 class Link:
     """An open connection to one server."""
 
-    def __init__(self, wire: Wire, identity: JsonObject) -> None:
+    def __init__(self, wire: Wire, identity: JsonObject, capabilities: JsonObject) -> None:
         read, write = wire.streams
         self._dispatcher = JSONRPCDispatcher[TransportContext](read, write)
         self.describe_end = wire.describe_end
         self.is_stuck = wire.is_stuck
         self.is_barred = wire.is_barred
         self._identity = identity
-        self._acknowledged = anyio.Event()
+        self._capabilities = capabilities
+        self._numbers = count(1)
+        self._in_flight = InFlight()
+        self._level: str | None = None
+        self.listening = Listening((), missed=self._missed)
         self.peer = Peer("handshake", LATEST_HANDSHAKE_VERSION)
         self.ended = anyio.Event()
         """Set as soon as the connection is over, or is to be given up."""
         self.news = anyio.Event()
-        """Set when the tools changed or the link ended; `listing` begins anew."""
+        """Set when a list changed or the link ended; replaced when `stale` is taken."""
+        self.stale = set[str]()
+        """Which lists have changed since they were last taken."""
+        self.on_updated: Callable[[str], None] = lambda _uri: None
+        """Called with the URI of each resource that the server says has changed."""
         self.fault = ""
         """Why the link is to be given up, if its owner or its caller decided so."""
 
-    def listing(self) -> None:
-        """Note that the tools are about to be listed: what changes from here on is news."""
+    def take_stale(self) -> frozenset[str]:
+        """Return which lists have changed: what changes from here on is news."""
+        stale = frozenset(self.stale)
+        self.stale.clear()
         if not self.ended.is_set():
             self.news = anyio.Event()
+        return stale
 
     def give_up(self, fault: str) -> None:
         """Have the link's owner close it, because it is of no use any more."""
@@ -130,23 +100,38 @@ class Link:
         self._end()
 
     async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        on_progress: ProgressFnT | None = None,
-        capabilities: JsonObject | None = None,
+        self, method: str, params: Mapping[str, Any] | None = None, *, call: Call | None = None
     ) -> dict[str, Any]:
         """Send a request and return its result as it came.
 
         Raises:
             MCPError: The server answered with an error, or the connection closed.
         """
-        options: CallOptions = {"headers": self._headers(method, params)}
-        if on_progress is not None:
-            options["on_progress"] = on_progress
-        stamped = self._stamped(params, capabilities or {})
-        return await self._dispatcher.send_raw_request(method, stamped, options)
+        number = next(self._numbers)
+        if call is None:
+            return await self._send(number, method, self._stamped(params, None))
+        with self._in_flight.entered(number, call):
+            meta = {**as_object((params or {}).get("_meta")), "progressToken": number}
+            stamped = self._stamped({**(params or {}), "_meta": meta}, call)
+            try:
+                return await self._send(number, method, stamped)
+            finally:
+                await call.deliver()
+
+    async def _send(
+        self, number: int | str, method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        options: CallOptions = {"headers": self._headers(method, params), "request_id": number}
+        return await self._dispatcher.send_raw_request(method, params, options)
+
+    async def lower_level(self, level: str) -> None:
+        """Have a server of the handshake era log at least from this level on."""
+        if self.peer.era == "modern" or "logging" not in self.peer.capabilities:
+            return
+        if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
+            self._level = level
+            with suppress(MCPError):
+                await self.request("logging/setLevel", {"level": level})
 
     async def was_lost(self, error: MCPError) -> bool:
         """Whether an error means that the connection is gone, and is not the server's own.
@@ -167,15 +152,15 @@ class Link:
         """Read what the server sends until the connection ends."""
 
         async def on_request(
-            _context: DispatchContext[TransportContext],
+            context: DispatchContext[TransportContext],
             method: str,
             params: Mapping[str, Any] | None,
         ) -> dict[str, Any]:
-            return await answer(method, params)
+            return await answer(self._in_flight.meant(_related(context)), method, params)
 
         try:
             await self._dispatcher.run(
-                on_request, _ignore_notification, self._hear, task_status=task_status
+                on_request, self._deliver, self._hear, task_status=task_status
             )
         finally:
             self._end()
@@ -189,24 +174,18 @@ class Link:
         else:
             self.peer = await self._probe()
 
+    def attend(self) -> None:
+        """Want to be told of every list that the server says it tells of."""
+        kinds = [kind for kind in KINDS if self.peer.announces(kind)]
+        self.listening = Listening(kinds, missed=self._missed)
+
     async def listen(self) -> None:
         """Hold a modern server's stream of changes open for as long as the link lives."""
-        wanted = {"notifications": {"toolsListChanged": True}}
-        while not self.ended.is_set():
-            try:
-                await self.request("subscriptions/listen", wanted)
-            except MCPError as error:
-                # A stream that broke is opened again; one that was refused is not offered.
-                if not isinstance(error.data, Undone):
-                    return
-            finally:
-                self._acknowledged.set()
-            await anyio.sleep(LISTEN_PATIENCE)
 
-    async def listening(self) -> None:
-        """Wait, within bounds, until the server has acknowledged `listen`."""
-        with anyio.move_on_after(LISTEN_PATIENCE):
-            await self._acknowledged.wait()
+        async def open_stream(number: str, params: JsonObject) -> dict[str, Any]:
+            return await self._send(number, "subscriptions/listen", self._stamped(params, None))
+
+        await self.listening.run(open_stream)
 
     async def _probe(self) -> Peer:
         """Ask in both eras, the modern one first, and take the first good answer."""
@@ -238,9 +217,10 @@ class Link:
             group.start_soon(handshake)
         if found:
             return found[0]
-        if self.ended.is_set() and not any(isinstance(each.data, Undone) for each in errors):
-            raise EraUnclearError
-        raise errors[-1]
+        if not self.ended.is_set():
+            raise errors[-1]
+        # What the transport says of the end tells more than that it has come.
+        raise next((each for each in errors if isinstance(each.data, Undone)), EraUnclearError())
 
     async def _discover(self) -> Peer:
         version = MODERN_PROTOCOL_VERSIONS[-1]
@@ -250,21 +230,21 @@ class Link:
             "headers": self._headers("server/discover", None),
         }
         result = await self._dispatcher.send_raw_request(
-            "server/discover", self._stamped({}, {}), options
+            "server/discover", self._stamped({}, None), options
         )
         offered = result.get("supportedVersions")
         mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in (offered or ())]
         if not mutual:
             raise MCPError(types.UNSUPPORTED_PROTOCOL_VERSION, "No modern version in common")
         stamp = as_object(result.get("_meta")).get(types.SERVER_INFO_META_KEY)
-        return _peer("modern", mutual[-1], stamp, result)
+        return describe("modern", mutual[-1], stamp, result)
 
     async def _initialize(self) -> Peer:
         result = await self._dispatcher.send_raw_request(
             "initialize",
             {
                 "protocolVersion": LATEST_HANDSHAKE_VERSION,
-                "capabilities": {},
+                "capabilities": self._capabilities,
                 "clientInfo": self._identity,
             },
             {"cancel_on_abandon": False},
@@ -275,20 +255,22 @@ class Link:
                 types.UNSUPPORTED_PROTOCOL_VERSION, f"It speaks the unknown protocol {version!r}"
             )
         await self._dispatcher.notify("notifications/initialized", None)
-        return _peer("handshake", str(version), result.get("serverInfo"), result)
+        return describe("handshake", str(version), result.get("serverInfo"), result)
 
     def _stamped(
-        self, params: Mapping[str, Any] | None, capabilities: JsonObject
+        self, params: Mapping[str, Any] | None, call: Call | None
     ) -> Mapping[str, Any] | None:
         """Add what every request of the modern era must carry."""
         if self.peer.era == "handshake":
             return params
-        meta = {
+        meta: dict[str, Any] = {
             **as_object((params or {}).get("_meta")),
             types.PROTOCOL_VERSION_META_KEY: self.peer.protocol_version,
             types.CLIENT_INFO_META_KEY: self._identity,
-            types.CLIENT_CAPABILITIES_META_KEY: capabilities,
+            types.CLIENT_CAPABILITIES_META_KEY: call.caller.capabilities if call else {},
         }
+        if call and (level := call.log_level):
+            meta[types.LOG_LEVEL_META_KEY] = level
         return {**(params or {}), "_meta": meta}
 
     def _headers(self, method: str, params: Mapping[str, Any] | None) -> dict[str, str]:
@@ -305,32 +287,64 @@ class Link:
         self.ended.set()
         self.news.set()
 
-    def _hear(self, method: str, _params: Mapping[str, Any] | None) -> bool:
-        """Take a notification in the order it came; a storm of them is one change."""
-        if method == "notifications/tools/list_changed":
-            self.news.set()
+    def _hear(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Take a notification in the order it came; a storm of changes is one change."""
+        if (call := self._concerned(method, params)) is not None:
+            call.hear(method, params or {})
+            return False
+        if (kind := _LIST_CHANGED.get(method)) is not None:
+            self._changed(kind)
+        elif method == "notifications/resources/updated":
+            self.on_updated(str((params or {}).get("uri")))
         elif method == "notifications/subscriptions/acknowledged":
-            if self._acknowledged.is_set():
-                # What changed while the stream of changes was interrupted has gone untold.
-                self.news.set()
-            self._acknowledged.set()
+            self.listening.acknowledged(params or {})
         return True
+
+    def _concerned(self, method: str, params: Mapping[str, Any] | None) -> Call | None:
+        """Return the call that a notification belongs to, if it belongs to one."""
+        if method == "notifications/progress":
+            return self._in_flight.progressing((params or {}).get("progressToken"))
+        return self._in_flight.meant() if method == "notifications/message" else None
+
+    async def _deliver(
+        self,
+        _context: DispatchContext[TransportContext],
+        method: str,
+        params: Mapping[str, Any] | None,
+    ) -> None:
+        """Pass on what `_hear` has noted for a call."""
+        if (call := self._concerned(method, params)) is not None:
+            await call.deliver()
+
+    def _changed(self, *kinds: str) -> None:
+        self.stale.update(kinds)
+        self.news.set()
+
+    def _missed(self) -> None:
+        """Take every list to have changed while nobody told."""
+        self._changed(*(kind for kind in KINDS if kind in self.peer.capabilities))
 
 
 @asynccontextmanager
 async def open_link(
-    connect: Connect, *, identity: JsonObject, era: Era | None, answer: Answer
+    connect: Connect,
+    *,
+    identity: JsonObject,
+    capabilities: JsonObject,
+    era: Era | None,
+    answer: Answer,
 ) -> AsyncGenerator[Link, None]:
     """Open a link to one server and keep it for the length of the block."""
     async with connect() as wire:
-        link = Link(wire, identity)
+        link = Link(wire, identity, capabilities)
         async with anyio.create_task_group() as group:
             await group.start(link.run, answer)
             try:
                 await link.negotiate(era)
-                if link.peer.era == "modern" and link.peer.announces("tools"):
+                if link.peer.era == "modern":
+                    link.attend()
                     group.start_soon(link.listen)
-                    await link.listening()
+                    await link.listening.settled()
                 yield link
             finally:
                 group.cancel_scope.cancel()
@@ -343,28 +357,7 @@ async def over(transport: Transport) -> AsyncGenerator[Wire, None]:
         yield Wire(streams)
 
 
-async def refuse(method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Answer a server that asks something of us: only `ping` is served."""
-    if method == "ping":
-        return {}
-    raise MCPError(types.METHOD_NOT_FOUND, f"`{method}` is not served here")
-
-
-async def _ignore_notification(
-    _context: DispatchContext[TransportContext], _method: str, _params: Mapping[str, Any] | None
-) -> None:
-    """Drop what `_hear` did not take."""
-
-
-def _peer(era: Era, version: str, info: object, result: Mapping[str, Any]) -> Peer:
-    """Read what a server says of itself, whatever shape it has."""
-    described = as_object(info)
-    instructions = result.get("instructions")
-    return Peer(
-        era=era,
-        protocol_version=version,
-        name=str(described.get("name") or ""),
-        version=str(described.get("version") or ""),
-        capabilities=as_object(result.get("capabilities")),
-        instructions=instructions if isinstance(instructions, str) else "",
-    )
+def _related(context: DispatchContext[TransportContext]) -> object:
+    """Return which of our requests a server's message belongs to, if its transport says so."""
+    metadata = context.message_metadata
+    return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None

@@ -2,19 +2,18 @@
 
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
-import mcp_types as types
-from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState
+from aggregator.asking import Questions
+from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState, as_object
 from aggregator.config import ServerConfig
-from aggregator.connect import Connect, Era, EraUnclearError, Link, Undone, open_link, refuse
+from aggregator.connect import Connect, EraUnclearError, Link, open_link
 from aggregator.errors import (
     BusyError,
     CallError,
@@ -23,7 +22,8 @@ from aggregator.errors import (
     ServerUnavailableError,
     TurnedAwayError,
 )
-from aggregator.intake import take_in
+from aggregator.inflight import Call, Caller, Era, Patience, Undone
+from aggregator.inventory import BESIDES, LISTING_PATIENCE, list_tools
 from aggregator.names import ServerName
 from aggregator.supervision import Supervision
 
@@ -35,16 +35,28 @@ Report = Callable[[ServerName, ServerState], None]
 FAILURES = (OSError, TimeoutError, MCPError, EraUnclearError, ValueError, anyio.BrokenResourceError)
 """What a server can do to us. Anything else is a bug of ours and must be seen."""
 
-MAX_PAGES = 64
-"""Pages of a listing that are asked for."""
-LISTING_PATIENCE = 15.0
-"""Seconds that listing again may take before the earlier listing is kept."""
 RELIST_PAUSE = 1.0
 """Seconds between two listings of a server that keeps saying it changed."""
 RELIST_PAUSE_MAX = 30.0
 """The same for a server whose listing turns out not to have changed."""
 TIMEOUTS_TOLERATED = 3
 """Calls in a row that may time out before the server is taken to be stuck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a server is told of the world, and the world of it."""
+
+    report: Report
+    identity: JsonObject
+    """What servers are told of us."""
+    capabilities: Callable[[], JsonObject] = dict[str, Any]
+    """What our clients can be asked, as far as we know by now."""
+    on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
+    """Takes note that a server says a resource has changed; must not block."""
+    recall_era: Callable[[ServerName], Era | None] = lambda _server: None
+    """Returns the era that a server spoke last time."""
+    note_era: Callable[[ServerName, Era], None] = lambda _server, _era: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +80,16 @@ class Downstream:
         server: ServerConfig,
         *,
         connect: Connect,
-        report: Report,
         jitter: Callable[[], float],
-        identity: JsonObject,
+        around: Surroundings,
     ) -> None:
         self._server = server
         self._connect = connect
-        self._report = report
-        self._identity = identity
+        self._around = around
+        self._questions = Questions(server.name)
         self._supervision = Supervision(jitter)
-        self._era: Era | None = None
+        self._era: Era | None = around.recall_era(server.name)
+        self._watched: frozenset[str] = frozenset()
         self._link: Link | None = None
         self._woken = anyio.Event()
         self._slots = anyio.Semaphore(server.max_in_flight)
@@ -100,50 +112,54 @@ class Downstream:
         """Cut short a wait for the next attempt, because somebody needs the server now."""
         self._woken.set()
 
-    async def call(
-        self,
-        params: Mapping[str, Any],
-        *,
-        on_progress: ProgressFnT,
-        capabilities: JsonObject | None = None,
+    async def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller
     ) -> dict[str, Any]:
-        """Call one of the server's tools and return the result as it came.
+        """Send a client's request and return the result as it came.
 
         Raises:
-            CallError: The call could not be completed.
+            CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
         link = self._link
         if link is None:
             raise ServerUnavailableError(self.name, self._reason)
         began = anyio.current_time()
-        latest = began + self._server.max_call_time
-        with anyio.move_on_after(
-            min(self._server.call_timeout, self._server.max_call_time)
-        ) as wait:
-
-            async def progressed(progress: float, total: float | None, message: str | None) -> None:
-                wait.deadline = min(anyio.current_time() + self._server.call_timeout, latest)
-                await on_progress(progress, total, message)
-
+        with anyio.CancelScope() as scope:
+            patience = Patience(
+                scope, between=self._server.call_timeout, altogether=self._server.max_call_time
+            )
             async with self._slot():
-                result = await self._ask(link, params, progressed, capabilities)
+                result = await self._ask(link, method, params, Call(caller, patience))
             self._timeouts = 0
             return result
         self._timed_out(link)
         raise CallTimeoutError(self.name, round(anyio.current_time() - began, 1))
 
+    async def watch(self, uris: Collection[str]) -> None:
+        """Be told when these resources change, and no others, also after a new connection.
+
+        Raises:
+            MCPError: The server refuses.
+        """
+        before, self._watched = self._watched, frozenset(uris)
+        if self._link is None or not _lets_subscribe(self._link):
+            return
+        if self._link.peer.era == "modern":
+            await self._link.listening.want(self._watched)
+            return
+        for uri in before - self._watched:
+            await self._link.request("resources/unsubscribe", {"uri": uri})
+        for uri in self._watched - before:
+            await self._link.request("resources/subscribe", {"uri": uri})
+
     async def _ask(
-        self,
-        link: Link,
-        params: Mapping[str, Any],
-        on_progress: ProgressFnT,
-        capabilities: JsonObject | None,
+        self, link: Link, method: str, params: Mapping[str, Any], call: Call
     ) -> dict[str, Any]:
         try:
-            return await link.request(
-                "tools/call", params, on_progress=on_progress, capabilities=capabilities
-            )
+            if call.caller.log_level is not None:
+                await link.lower_level(call.caller.log_level)
+            return await link.request(method, params, call=call)
         except MCPError as error:
             if await link.was_lost(error):
                 raise ServerLostError(self.name) from error
@@ -189,14 +205,24 @@ class Downstream:
     async def _connected(self, ready_at: list[float]) -> Loss:
         with anyio.fail_after(self._server.connect_timeout) as patience:
             async with open_link(
-                self._connect, identity=self._identity, era=self._era, answer=refuse
+                self._connect,
+                identity=self._around.identity,
+                capabilities=self._around.capabilities(),
+                era=self._era,
+                answer=self._questions.answer,
             ) as link:
-                self._era = link.peer.era
-                state = await self._listed(link)
+                self._met(link)
+                state = await list_tools(self._server, link)
                 patience.deadline = math.inf
                 ready_at.append(anyio.current_time())
                 return await self._serve(link, state)
         raise AssertionError  # pragma: no cover - the block returns or raises
+
+    def _met(self, link: Link) -> None:
+        """Take note of a server that has introduced itself."""
+        self._era = link.peer.era
+        self._around.note_era(self.name, self._era)
+        link.on_updated = lambda uri: self._around.on_updated(self.name, uri)
 
     async def _serve(self, link: Link, state: Ready) -> Loss:
         """Be ready, follow the server's changes, and return when the link is over."""
@@ -214,50 +240,63 @@ class Downstream:
         )
 
     async def _follow(self, link: Link, state: Ready) -> None:
-        """List again whenever the server says that its tools changed, within reason."""
+        """List again whenever the server says that something changed, within reason."""
+        await self._watch_again(link)
+        state = self._changed(state, await self._listed(link, state, BESIDES))
         pause = RELIST_PAUSE
         while True:
             await link.news.wait()
             if link.ended.is_set():
                 return
-            link.listing()
-            listed = await self._relisted(link) or state
-            if listed.entries != state.entries or listed.refused != state.refused:
-                state, pause = listed, RELIST_PAUSE
-                self._say(state)
-            else:
-                pause = min(pause * 2, RELIST_PAUSE_MAX)
+            before, state = (
+                state,
+                self._changed(state, await self._listed(link, state, link.take_stale())),
+            )
+            pause = RELIST_PAUSE if state is not before else min(pause * 2, RELIST_PAUSE_MAX)
             with anyio.move_on_after(pause):
                 await link.ended.wait()
 
-    async def _relisted(self, link: Link) -> Ready | None:
-        """List again; `None` if that fails, since what was known still stands."""
-        try:
-            with anyio.fail_after(LISTING_PATIENCE):
-                return await self._listed(link)
-        except FAILURES as error:
-            logger.warning(
-                "%s: could not be listed again (%s); keeping the tools known so far",
-                self.name,
-                _words(error),
-            )
-            return None
+    def _changed(self, before: Ready, after: Ready) -> Ready:
+        """Report a state that differs from the one before; return the one that holds."""
+        if (after.entries, after.refused, after.offers) == (
+            before.entries,
+            before.refused,
+            before.offers,
+        ):
+            return before
+        self._say(after)
+        return after
 
-    async def _listed(self, link: Link) -> Ready:
-        """List the server's tools and make a state of them."""
-        link.listing()
-        tools, refused = await list_all(link)
-        entries, more = take_in(self._server, tools)
-        for sentence in (*refused, *more):
-            logger.warning("%s: %s", self.name, sentence)
-        return Ready(
-            entries=tuple(entries),
-            since=anyio.current_time(),
-            era=link.peer.protocol_version,
-            version=f"{link.peer.name} {link.peer.version}".strip(),
-            instructions=link.peer.instructions,
-            refused=(*refused, *more),
-        )
+    async def _watch_again(self, link: Link) -> None:
+        """Subscribe on a new connection to what was watched on the last."""
+        watched, self._watched = self._watched, frozenset()
+        with suppress(MCPError):
+            await self.watch(watched)
+        self._watched = watched
+        if link.peer.era == "modern" and watched:
+            await link.listening.settled()
+
+    async def _listed(self, link: Link, state: Ready, kinds: Collection[str]) -> Ready:
+        """List these kinds; what cannot be listed stays as it was known."""
+        for kind in kinds:
+            try:
+                with anyio.fail_after(LISTING_PATIENCE):
+                    state = await self._listed_kind(link, state, kind)
+            except FAILURES as error:
+                logger.warning(
+                    "%s: its %s could not be listed (%s); keeping those known so far",
+                    self.name,
+                    kind,
+                    _words(error),
+                )
+        return state
+
+    async def _listed_kind(self, link: Link, state: Ready, kind: str) -> Ready:
+        if kind == "tools":
+            return replace(await list_tools(self._server, link), offers=state.offers)
+        if kind not in link.peer.capabilities:
+            return state
+        return replace(state, offers=await BESIDES[kind](self._server, link, state.offers))
 
     def _explain(self, failures: BaseExceptionGroup[Exception]) -> Loss:
         """Say in words what stood in the way of a connection."""
@@ -265,6 +304,9 @@ class Downstream:
         if isinstance(error, EraUnclearError):
             self._era = "handshake" if self._era is None else None
             return Loss("it closed the connection while it was asked who it is")
+        if isinstance(error, MCPError):
+            # It may have been remembered to speak an era that it no longer does.
+            self._era = None
         if isinstance(error, MCPError) and isinstance(undone := error.data, Undone):
             return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
         if isinstance(error, TimeoutError):
@@ -292,29 +334,11 @@ class Downstream:
             await self._woken.wait()
 
     def _say(self, state: ServerState) -> None:
-        self._report(self.name, state)
+        self._around.report(self.name, state)
 
 
-async def list_all(link: Link) -> tuple[list[object], list[str]]:
-    """Ask for every page of a server's tools; also say what was wrong with the listing."""
-    if link.peer.capabilities and "tools" not in link.peer.capabilities:
-        return [], []
-    tools: list[object] = []
-    cursor: object = None
-    asked: set[object] = set()
-    while len(asked) < MAX_PAGES:
-        result = await link.request("tools/list", None if cursor is None else {"cursor": cursor})
-        page: object = result.get("tools")
-        if not isinstance(page, list):
-            raise MCPError(types.INTERNAL_ERROR, "it answered `tools/list` without a list of tools")
-        tools.extend(page)  # pyright: ignore[reportUnknownArgumentType] - checked by `take_in`
-        cursor = result.get("nextCursor")
-        if not isinstance(cursor, str):
-            return tools, []
-        if cursor in asked:
-            return tools, ["Its listing repeats a page; it is taken to end there"]
-        asked.add(cursor)
-    return tools, [f"Its listing has more than {MAX_PAGES} pages; the rest is left out"]
+def _lets_subscribe(link: Link) -> bool:
+    return as_object(link.peer.capabilities.get("resources")).get("subscribe") is True
 
 
 def _first(failures: BaseExceptionGroup[Exception]) -> Exception:

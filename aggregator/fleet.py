@@ -6,13 +6,16 @@ from typing import Any
 
 import anyio
 import anyio.abc
-from mcp.shared.dispatcher import ProgressFnT
 
-from aggregator.catalog import Catalog, Failed, JsonObject, Pending, Ready, ServerState, ToolEntry
+from aggregator.asking import joint
+from aggregator.catalog import Catalog, Failed, JsonObject, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect
-from aggregator.downstream import Downstream
+from aggregator.downstream import Downstream, Surroundings
+from aggregator.eras import Eras
 from aggregator.errors import ServerUnavailableError
+from aggregator.inflight import Caller
+from aggregator.memory import Memory, Oblivion
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
 from aggregator.search import Index
 
@@ -32,6 +35,7 @@ class Fleet:
         connect: Callable[[ServerConfig], Connect],
         identity: JsonObject,
         jitter: Callable[[], float] = random.random,
+        memory: Memory | None = None,
     ) -> None:
         self.config = config
         enabled = config.enabled.values()
@@ -42,14 +46,20 @@ class Fleet:
         """Set when the catalog is replaced, and itself replaced with it."""
         self._lookup = Lookup.of(())
         self._looked_up = self.catalog
+        self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
+        """Called when a server says that one of its resources has changed."""
+        self._clients: list[JsonObject] = []
+        eras = Eras(memory or Oblivion(), config)
+        around = Surroundings(
+            report=self._report,
+            identity=identity,
+            capabilities=lambda: joint(self._clients),
+            on_updated=self._note_update,
+            recall_era=eras.recall,
+            note_era=eras.note,
+        )
         self._downstreams = {
-            server.name: Downstream(
-                server,
-                connect=connect(server),
-                report=self._report,
-                jitter=jitter,
-                identity=identity,
-            )
+            server.name: Downstream(server, connect=connect(server), jitter=jitter, around=around)
             for server in enabled
         }
 
@@ -81,23 +91,29 @@ class Fleet:
                 await self._pace(launched)
                 group.start_soon(downstream.run)
 
-    async def call(
-        self,
-        entry: ToolEntry,
-        params: Mapping[str, Any],
-        *,
-        on_progress: ProgressFnT,
-        capabilities: JsonObject | None = None,
+    async def request(
+        self, server: ServerName, method: str, params: Mapping[str, Any], caller: Caller
     ) -> dict[str, Any]:
-        """Call a tool and return its result as it came.
+        """Send a client's request to a server and return the result as it came.
 
         Raises:
-            CallError: The call could not be completed.
+            CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
-        return await self._downstreams[entry.server].call(
-            params, on_progress=on_progress, capabilities=capabilities
-        )
+        return await self._downstreams[server].request(method, params, caller)
+
+    async def watch(self, server: ServerName, uris: Collection[str]) -> None:
+        """Be told when these resources of a server change, and no others.
+
+        Raises:
+            MCPError: The server refuses.
+        """
+        await self._downstreams[server].watch(uris)
+
+    def meet(self, capabilities: JsonObject) -> None:
+        """Take note of what a client can be asked, for servers that start later."""
+        if capabilities not in self._clients:
+            self._clients.append(capabilities)
 
     async def until_ready(self, server: ServerName) -> None:
         """Wake a server that is not there and wait for it, as long as it may take to start.
@@ -138,8 +154,13 @@ class Fleet:
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
 
+    def _note_update(self, server: ServerName, uri: str) -> None:
+        self.on_updated(server, uri)
+
     def _reindex(self, server: ServerName, before: ServerState, after: ServerState) -> None:
         if isinstance(after, Ready):
+            if isinstance(before, Ready) and before.entries is after.entries:
+                return
             description = self.config.servers[server].description
             self.index.update(server, after.entries, description=description)
         elif isinstance(before, Ready):

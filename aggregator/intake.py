@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aggregator.catalog import JsonObject, ToolEntry, as_object, is_object
+from aggregator.catalog import (
+    JsonObject,
+    PromptEntry,
+    ResourceEntry,
+    ToolEntry,
+    as_object,
+    is_object,
+)
 from aggregator.config import ServerConfig
 from aggregator.names import ToolName, qualify
 
@@ -26,6 +33,8 @@ MAX_DESCRIPTION = 16 * 1024
 """Characters kept of a description."""
 MAX_NAME = 256
 """Characters a tool's own name may have."""
+MAX_URI = 4096
+"""Characters the URI of a resource may have."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """ANSI control sequences: colours, cursor movement, window titles, links."""
@@ -37,25 +46,41 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """The tools of one listing that can be used, and a sentence for each that cannot."""
+class Kind:
+    """One kind of thing that servers list."""
 
-    tools: tuple[JsonObject, ...]
+    noun: str
+    key: str = "name"
+    """What tells one from another."""
+    max_key: int = MAX_NAME
+
+
+TOOL = Kind("tool")
+PROMPT = Kind("prompt")
+RESOURCE = Kind("resource", "uri", MAX_URI)
+TEMPLATE = Kind("resource template", "uriTemplate", MAX_URI)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What of one listing can be used, and a sentence for each that cannot."""
+
+    definitions: tuple[JsonObject, ...]
     refused: tuple[str, ...]
 
 
 def take_in(server: ServerConfig, listing: Iterable[object]) -> tuple[list[ToolEntry], list[str]]:
     """Make entries of a server's listing; also say what of it was refused."""
     admitted = admit(listing, allows=server.allows)
-    names = qualify(server.prefix, [tool["name"] for tool in admitted.tools])
+    names = qualify(server.prefix, [tool["name"] for tool in admitted.definitions])
     entries = [
         _entry(server, names[tool["name"]], tool)
-        for tool in admitted.tools
+        for tool in admitted.definitions
         if tool["name"] in names
     ]
     imitations = [
         f"`{tool['name']}` imitates a tool of the aggregator"
-        for tool in admitted.tools
+        for tool in admitted.definitions
         if tool["name"] not in names
     ]
     return entries, [*admitted.refused, *imitations]
@@ -77,23 +102,51 @@ def _entry(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
     )
 
 
-def admit(listing: Iterable[object], *, allows: Callable[[str], bool] = lambda _: True) -> Admitted:
-    """Sort out which tools of a listing can be used, and clean those."""
+def take_in_prompts(
+    server: ServerConfig, listing: Iterable[object]
+) -> tuple[tuple[PromptEntry, ...], tuple[str, ...]]:
+    """Make entries of a server's prompts; also say what of them was refused."""
+    admitted = admit(listing, kind=PROMPT)
+    names = qualify(server.prefix, [prompt["name"] for prompt in admitted.definitions])
+    entries = tuple(
+        PromptEntry(names[prompt["name"]], server.name, prompt)
+        for prompt in admitted.definitions
+        if prompt["name"] in names
+    )
+    return entries, admitted.refused
+
+
+def take_in_resources(
+    server: ServerConfig, listing: Iterable[object], kind: Kind
+) -> tuple[tuple[ResourceEntry, ...], tuple[str, ...]]:
+    """Make entries of a server's resources or templates; also say what of them was refused."""
+    admitted = admit(listing, kind=kind)
+    entries = tuple(ResourceEntry(server.name, resource) for resource in admitted.definitions)
+    return entries, admitted.refused
+
+
+def admit(
+    listing: Iterable[object],
+    *,
+    allows: Callable[[str], bool] = lambda _: True,
+    kind: Kind = TOOL,
+) -> Admitted:
+    """Sort out what of a listing can be used, and clean that."""
     tools: dict[str, JsonObject] = {}
     refused: list[str] = []
     for tool in listing:
-        problem = _problem(tool)
+        problem = _problem(tool, kind)
         if problem is not None or not is_object(tool):
-            refused.append(problem or "A tool is not an object")
-        elif not allows(tool["name"]):
+            refused.append(problem or f"A {kind.noun} is not an object")
+        elif not allows(tool[kind.key]):
             continue
-        elif tool["name"] in tools:
-            refused.append(f"`{clean(tool['name'])}` is listed twice; the first is kept")
+        elif tool[kind.key] in tools:
+            refused.append(f"`{clean(tool[kind.key])}` is listed twice; the first is kept")
         elif len(tools) >= MAX_TOOLS:
-            refused.append(f"It lists more than {MAX_TOOLS:,} tools; the rest is left out")
+            refused.append(f"It lists more than {MAX_TOOLS:,} {kind.noun}s; the rest is left out")
             break
         else:
-            tools[tool["name"]] = _cleaned_tool(tool)
+            tools[tool[kind.key]] = _cleaned_definition(tool, kind)
     return Admitted(tuple(tools.values()), tuple(refused))
 
 
@@ -117,16 +170,19 @@ def _is_selector(character: str) -> bool:
     return "\U000e0100" <= character <= "\U000e01ef"
 
 
-def _problem(tool: object) -> str | None:
-    """Say why a tool cannot be used, if it cannot."""
+def _problem(tool: object, kind: Kind) -> str | None:
+    """Say why something listed cannot be used, if it cannot."""
     if not is_object(tool):
-        return "A tool is not an object"
-    name = tool.get("name")
+        return f"A {kind.noun} is not an object"
+    name = tool.get(kind.key)
     if not isinstance(name, str) or not clean(name).strip():
-        return "A tool has no name"
+        return f"A {kind.noun} has no {kind.key}"
     shown = clean(name)[:80]
-    if len(name) > MAX_NAME or clean(name) != name:
-        return f"`{shown}` has a name with hidden characters or of more than {MAX_NAME} characters"
+    if len(name) > kind.max_key or clean(name) != name:
+        return (
+            f"`{shown}` has a {kind.key} with hidden characters "
+            f"or of more than {kind.max_key} characters"
+        )
     if not isinstance(tool.get("inputSchema", {}), Mapping):
         return f"`{shown}` has an input schema that is not an object"
     return _excess(tool, shown)
@@ -161,14 +217,15 @@ def _children(value: object) -> Iterable[object]:
     return _items(value) if isinstance(value, list) else ()
 
 
-def _cleaned_tool(tool: JsonObject) -> JsonObject:
+def _cleaned_definition(tool: JsonObject, kind: Kind) -> JsonObject:
     cleaned: dict[str, Any] = _cleaned(tool)
     description = cleaned.get("description")
     if not isinstance(description, str):
         cleaned.pop("description", None)
     elif len(description) > MAX_DESCRIPTION:
         cleaned["description"] = description[:MAX_DESCRIPTION] + " […]"
-    cleaned.setdefault("inputSchema", {"type": "object", "properties": {}})
+    if kind is TOOL:
+        cleaned.setdefault("inputSchema", {"type": "object", "properties": {}})
     return cleaned
 
 

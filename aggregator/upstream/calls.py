@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
-from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import JsonObject, Ready, ToolEntry, as_object
@@ -20,20 +19,22 @@ from aggregator.toolsearch import (
     parse_call,
     unseen_problem,
 )
+from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.conversation import Conversation
-
-RESERVED_META = "io.modelcontextprotocol/"
-"""What belongs to one hop and is never passed on."""
+from aggregator.upstream.forwarding import Errand, Forwarding
+from aggregator.upstream.resources import Resources
 
 
 class Calls:
     """Forwards calls to the servers they are meant for."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, forwarding: Forwarding, resources: Resources) -> None:
         self._fleet = fleet
+        self._forwarding = forwarding
+        self._resources = resources
 
     async def direct(
-        self, conversation: Conversation, params: Mapping[str, Any], on_progress: ProgressFnT
+        self, conversation: Conversation, params: Mapping[str, Any], caller: ContextCaller
     ) -> dict[str, Any]:
         """Call an entry by its own name, whether it is visible or not.
 
@@ -47,13 +48,13 @@ class Calls:
         except CallError as error:
             return failure(str(error))
         arguments = params.get("arguments")
-        return await self._forward(conversation, entry, as_object(arguments), params, on_progress)
+        return await self._forward(conversation, entry, as_object(arguments), params, caller)
 
     async def relayed(
         self,
         conversation: Conversation,
         params: Mapping[str, Any],
-        on_progress: ProgressFnT,
+        caller: ContextCaller,
         *,
         read_only: bool,
     ) -> dict[str, Any]:
@@ -70,7 +71,7 @@ class Calls:
                 f"`{CALL_READ_ONLY_TOOL}` does not call `{entry.name}`, since it may change "
                 f"something. Use `{CALL_TOOL}` instead"
             )
-        return await self._forward(conversation, entry, request.arguments, params, on_progress)
+        return await self._forward(conversation, entry, request.arguments, params, caller)
 
     async def find(self, name: str) -> ToolEntry:
         """Find the entry a name means; if its server is on its way, wait for it.
@@ -120,7 +121,7 @@ class Calls:
         entry: ToolEntry,
         arguments: JsonObject,
         params: Mapping[str, Any],
-        on_progress: ProgressFnT,
+        caller: ContextCaller,
     ) -> dict[str, Any]:
         session = conversation.session
         seen = session.seen(entry)
@@ -131,44 +132,16 @@ class Calls:
                 return failure(unseen_problem(entry, conformed.problems, changed=seen == "changed"))
             arguments = conformed.arguments
         session.used(entry.name)
+        own = {**params, "name": entry.own_name, "arguments": arguments}
+        errand = Errand(entry.server, "tools/call", own, entry.name)
         try:
-            return _stripped(
-                await self._fleet.call(
-                    entry, _forwarded(params, entry, arguments), on_progress=on_progress
-                )
-            )
+            result = await self._forwarding.send(errand, caller)
         except CallError as error:
             return failure(str(error))
+        self._resources.learn(entry.server, result)
+        return result
 
 
 def failure(text: str) -> dict[str, Any]:
     """Make a result of an error that the model should read."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
-
-
-def _forwarded(
-    params: Mapping[str, Any], entry: ToolEntry, arguments: JsonObject
-) -> dict[str, Any]:
-    """Make the server's params of the client's: its name for the tool, nothing of our hop."""
-    forwarded = {**params, "name": entry.own_name, "arguments": arguments}
-    meta = {key: value for key, value in _own_meta(params).items() if key != "progressToken"}
-    if meta:
-        return {**forwarded, "_meta": meta}
-    forwarded.pop("_meta", None)
-    return forwarded
-
-
-def _stripped(result: dict[str, Any]) -> dict[str, Any]:
-    """Take what belonged to the server's hop off a result; the rest passes as it came."""
-    if result.get("resultType") == "complete":
-        result.pop("resultType")
-    if "_meta" in result and (meta := _own_meta(result)) != result["_meta"]:
-        result["_meta"] = meta
-        if not meta:
-            del result["_meta"]
-    return result
-
-
-def _own_meta(holder: Mapping[str, Any]) -> dict[str, Any]:
-    meta = as_object(holder.get("_meta"))
-    return {key: value for key, value in meta.items() if not key.startswith(RESERVED_META)}

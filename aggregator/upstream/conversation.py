@@ -7,7 +7,8 @@ import anyio
 
 from aggregator.announce import Shown
 from aggregator.catalog import JsonObject
-from aggregator.connect import Era
+from aggregator.inflight import Era
+from aggregator.passage.watches import Watcher
 from aggregator.session import Session
 
 
@@ -28,6 +29,9 @@ class Conversation:
     """
     shown: Shown = field(default_factory=lambda: Shown(()))
     relisted: anyio.Event = field(default_factory=anyio.Event)
+    log_level: str | None = None
+    """The least level of log messages it has asked for."""
+    watcher: Watcher = field(default_factory=Watcher)
 
     def lists(self, tools: Sequence[JsonObject]) -> None:
         """Note that the client has fetched the list."""

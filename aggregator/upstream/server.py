@@ -1,39 +1,45 @@
 """The SDK's server with our answers in it: handlers, capabilities, and the form of each era."""
 
-import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
 import anyio
 import mcp_types as types
-from mcp.server import NotificationOptions, Server, ServerRequestContext
+from mcp.server import NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.methods import validate_client_request
+from pydantic import BaseModel, ValidationError
 
 from aggregator import __version__
-from aggregator.announce import announce
+from aggregator.announce import Shown, announce
+from aggregator.asking import declared
 from aggregator.catalog import as_object
-from aggregator.connect import Era
+from aggregator.connect import LEVELS
 from aggregator.fleet import Fleet
-from aggregator.inspection import (
-    SERVERS_URI,
-    TOOLS_URI,
-    servers_document,
-    tool_document,
-    tools_document,
-)
-from aggregator.names import ToolName
+from aggregator.inflight import Era
+from aggregator.passage.watches import Watcher
 from aggregator.session import Session
 from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH, instructions
+from aggregator.upstream.caller import Context, ContextCaller, era_of
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.forwarding import Forwarding
 from aggregator.upstream.listing import Listing
+from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.resources import Resources
 from aggregator.upstream.searching import Searching
 
 logger = logging.getLogger(__name__)
@@ -41,10 +47,30 @@ logger = logging.getLogger(__name__)
 NAME = "aggregator"
 """What we call ourselves: short, since clients build tool names from it."""
 
-MAX_CONVERSATIONS = 4096
-"""Clients remembered at a time; more than may have sessions."""
+MAX_CONVERSATIONS = 10_000
+"""Sessions of clients that are remembered at a time."""
 
-Context = ServerRequestContext[Any, Any]
+Tell = Callable[[], Awaitable[None]]
+"""Tells one client, or all that listen, that a list changed."""
+
+SERVED: Mapping[str, type[BaseModel]] = {
+    "tools/list": types.PaginatedRequestParams,
+    "tools/call": types.CallToolRequestParams,
+    "prompts/list": types.PaginatedRequestParams,
+    "prompts/get": types.GetPromptRequestParams,
+    "resources/list": types.PaginatedRequestParams,
+    "resources/templates/list": types.PaginatedRequestParams,
+    "resources/read": types.ReadResourceRequestParams,
+    "resources/subscribe": types.SubscribeRequestParams,
+    "resources/unsubscribe": types.UnsubscribeRequestParams,
+    "completion/complete": types.CompleteRequestParams,
+    "logging/setLevel": types.SetLevelRequestParams,
+}
+"""What we answer ourselves; the SDK derives our capabilities from it."""
+
+EVERYTHING_CHANGES = NotificationOptions(
+    prompts_changed=True, resources_changed=True, tools_changed=True
+)
 
 
 class Upstream(Server[Any]):
@@ -52,6 +78,7 @@ class Upstream(Server[Any]):
 
     def __init__(self, fleet: Fleet, listing: Listing, recollection: Recollection) -> None:
         self._bus = InMemorySubscriptionBus()
+        self._listener = ListenHandler(self._bus)
         super().__init__(
             NAME,
             version=__version__,
@@ -59,16 +86,10 @@ class Upstream(Server[Any]):
             instructions=instructions(
                 list(fleet.descriptions.items()), fleet.config.settings.surface
             ),
-            on_subscriptions_listen=ListenHandler(self._bus),
+            on_subscriptions_listen=self._listen,
         )
-        page = types.PaginatedRequestParams
-        self.add_request_handler("tools/list", page, self._list_tools)
-        self.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
-        self.add_request_handler("resources/list", page, self._list_resources)
-        self.add_request_handler("resources/templates/list", page, self._list_templates)
-        self.add_request_handler(
-            "resources/read", types.ReadResourceRequestParams, self._read_resource
-        )
+        for method, params_type in SERVED.items():
+            self.add_request_handler(method, params_type, self._answer_modelled)
         self.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._attend
         )
@@ -77,10 +98,14 @@ class Upstream(Server[Any]):
         self.middleware.append(self._answer_directly)
         self.fleet = fleet
         self._listing = listing
-        self._calls = Calls(fleet)
+        self._forwarding = Forwarding(fleet)
+        self._resources = Resources(fleet, self._forwarding)
+        self._prompts = Prompts(fleet, self._forwarding, self._resources)
+        self._calls = Calls(fleet, self._forwarding, self._resources)
         self._searching = Searching(fleet, listing)
         self._recollection = recollection
         self._conversations: dict[str, Conversation] = {}
+        self._listeners = Watcher()
         self.listed = anyio.Event()
         """Set once a client has fetched its first list."""
 
@@ -95,74 +120,139 @@ class Upstream(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Say truthfully that the list changes, also where the SDK's callers do not ask."""
+        """Say truthfully that the lists change, also where the SDK's callers do not ask."""
         return super().create_initialization_options(
-            notification_options or NotificationOptions(tools_changed=True),
+            notification_options or EVERYTHING_CHANGES,
             experimental_capabilities or {"codex/tool-catalog-cache": {"cacheable": False}},
             extensions,
         )
 
     async def announce_changes(self) -> None:
-        """Tell every modern client that listens when the list they share changes."""
-        conversation = self._stranger("modern")
-        conversation.shown.tools = self._listing.tools(conversation)
+        """Tell modern clients of changes, and hold calls that outlive a request of theirs."""
+        stranger = self._stranger("modern")
+        stranger.shown.tools = self._listing.tools(stranger)
 
-        async def tell() -> None:
-            await self._bus.publish(ToolsListChanged())
+        async def updated(uri: str) -> None:
+            await self._bus.publish(ResourceUpdated(uri))
 
-        await announce(
-            self.fleet,
-            look=lambda: self._listing.tools(conversation),
-            shown=conversation.shown,
-            tell=tell,
-        )
+        async with self._forwarding.parking.open(), anyio.create_task_group() as group:
+            group.start_soon(self._listeners.run, updated)
+            group.start_soon(
+                self._announce_prompts, lambda: self._bus.publish(PromptsListChanged())
+            )
+            group.start_soon(
+                self._announce_resources, lambda: self._bus.publish(ResourcesListChanged())
+            )
+            await announce(
+                self.fleet,
+                look=lambda: self._listing.tools(stranger),
+                shown=stranger.shown,
+                tell=lambda: self._bus.publish(ToolsListChanged()),
+            )
 
     async def _attend(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Keep a handshake client told of changes; ends with its session."""
         conversation = self._conversation(ctx)
         conversation.shown.tools = self._listing.tools(conversation)
+        session = ctx.session
         try:
-            await announce(
-                self.fleet,
-                look=lambda: self._listing.tools(conversation),
-                shown=conversation.shown,
-                tell=ctx.session.send_tool_list_changed,
-            )
+            async with anyio.create_task_group() as group:
+                group.start_soon(conversation.watcher.run, session.send_resource_updated)
+                group.start_soon(self._announce_prompts, session.send_prompt_list_changed)
+                group.start_soon(self._announce_resources, session.send_resource_list_changed)
+                await announce(
+                    self.fleet,
+                    look=lambda: self._listing.tools(conversation),
+                    shown=conversation.shown,
+                    tell=session.send_tool_list_changed,
+                )
         finally:
+            self._resources.watches.forget(conversation.watcher)
             self._recollection.end(conversation)
             self._conversations.pop(_session_key(ctx) or "", None)
 
+    async def _announce_prompts(self, tell: Tell) -> None:
+        look = self._prompts.listing
+        await announce(self.fleet, look=look, shown=Shown(look()), tell=tell)
+
+    async def _announce_resources(self, tell: Tell) -> None:
+        def look() -> list[dict[str, Any]]:
+            return [*self._resources.listing(), *self._resources.routes.shown_templates()]
+
+        await announce(self.fleet, look=look, shown=Shown(look()), tell=tell)
+
+    async def _listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Tell a modern client of what it asks to be told of, for as long as it listens."""
+        uris = params.notifications.resource_subscriptions or []
+        async with self._resources.watching(uris, self._listeners):
+            return await self._listener(ctx, params)
+
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer what concerns tools without a detour through the SDK's models."""
-        era = _era(ctx)
-        # Before the handshake only the SDK knows what may be answered.
-        if ctx.request_id is None or (era == "handshake" and ctx.session.client_params is None):
+        """Answer by ourselves, without a detour through the SDK's models."""
+        self._meet(ctx)
+        # Before the handshake, and of what is malformed, only the SDK knows what may be answered.
+        if not _is_well_formed(ctx):
             return await call_next(ctx)
         try:
-            match ctx.method:
-                case "tools/list":
-                    result = self._listing.answer(self._conversation(ctx))
-                    self.listed.set()
-                case "tools/call" if isinstance((ctx.params or {}).get("name"), str):
-                    result = await self._called(ctx, ctx.params or {})
-                case _:
-                    return await call_next(ctx)
+            result = await self._answer(ctx, ctx.params or {})
         except MCPError:
             raise
         except Exception as error:  # noqa: BLE001 - the one boundary between a bug and a client
             raise _unexpected(error) from None
-        return self._enveloped(result) if era == "modern" else result
+        return self._enveloped(result) if era_of(ctx) == "modern" else result
 
-    async def _list_tools(
-        self, ctx: Context, _params: types.PaginatedRequestParams
-    ) -> dict[str, Any]:
-        return self._listing.answer(self._conversation(ctx))
+    async def _answer_modelled(self, ctx: Context, _params: BaseModel) -> dict[str, Any]:
+        """Answer what the SDK takes to be well-formed although we did not."""
+        return await self._answer(ctx, ctx.params or {})
 
-    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
-        return await self._called(ctx, params.model_dump(by_alias=True, exclude_none=True))
-
-    async def _called(self, ctx: Context, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _answer(self, ctx: Context, params: Mapping[str, Any]) -> dict[str, Any]:
         conversation = self._conversation(ctx)
+        caller = ContextCaller(ctx, conversation)
+        match ctx.method:
+            case "tools/list":
+                self.listed.set()
+                return self._listing.answer(conversation)
+            case "tools/call":
+                return await self._called(ctx, conversation, caller)
+            case "prompts/list":
+                return self._prompts.answer_list(caller)
+            case "resources/list":
+                return self._resources.answer_list(caller)
+            case "resources/templates/list":
+                return self._resources.answer_templates(caller)
+            case _:
+                return await self._forward(ctx.method, params, caller, conversation)
+
+    async def _forward(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        caller: ContextCaller,
+        conversation: Conversation,
+    ) -> dict[str, Any]:
+        """Answer what concerns one server, or one session."""
+        match method:
+            case "prompts/get":
+                return await self._prompts.get(params, caller)
+            case "resources/read":
+                return await self._resources.read(params, caller)
+            case "completion/complete":
+                return await self._prompts.complete(params, caller)
+            case "resources/subscribe":
+                await self._resources.subscribe(params, caller, conversation.watcher)
+            case "resources/unsubscribe":
+                await self._resources.unsubscribe(params, conversation.watcher)
+            case _:
+                level = params["level"]
+                conversation.log_level = level if level in LEVELS else None
+        return {}
+
+    async def _called(
+        self, ctx: Context, conversation: Conversation, caller: ContextCaller
+    ) -> dict[str, Any]:
+        params = ctx.params or {}
         conversation.session.called()
         match params["name"]:
             case name if name == TOOL_SEARCH:
@@ -172,80 +262,28 @@ class Upstream(Server[Any]):
                 return result
             case name if name in (CALL_TOOL, CALL_READ_ONLY_TOOL):
                 return await self._calls.relayed(
-                    conversation,
-                    params,
-                    ctx.session.report_progress,
-                    read_only=name == CALL_READ_ONLY_TOOL,
+                    conversation, params, caller, read_only=name == CALL_READ_ONLY_TOOL
                 )
             case _:
-                return await self._calls.direct(conversation, params, ctx.session.report_progress)
+                return await self._calls.direct(conversation, params, caller)
 
-    async def _list_resources(
-        self, _ctx: Context, _params: types.PaginatedRequestParams
-    ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=SERVERS_URI,
-                    name="servers",
-                    title="Servers",
-                    description="Each server: its state and why, how many tools, which protocol",
-                    mime_type="application/json",
-                ),
-                types.Resource(
-                    uri=TOOLS_URI,
-                    name="tools",
-                    title="Tools",
-                    description="Every tool: its name, server, tokens, and whether it is deferred",
-                    mime_type="application/json",
-                ),
-            ]
-        )
-
-    async def _list_templates(
-        self, _ctx: Context, _params: types.PaginatedRequestParams
-    ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=f"{TOOLS_URI}/{{name}}",
-                    name="tool",
-                    title="One tool",
-                    description="The whole definition of one tool",
-                    mime_type="application/json",
-                )
-            ]
-        )
-
-    async def _read_resource(
-        self, _ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        uri = str(params.uri)
-        text = json.dumps(self._document(uri), ensure_ascii=False, indent=1)
-        contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
-        return types.ReadResourceResult(contents=[contents])
-
-    def _document(self, uri: str) -> dict[str, Any]:
-        if uri == SERVERS_URI:
-            return servers_document(
-                self.fleet.catalog, self.fleet.descriptions, anyio.current_time()
-            )
-        if uri == TOOLS_URI:
-            return tools_document(self.fleet.catalog)
-        name = uri.removeprefix(f"{TOOLS_URI}/")
-        entry = self.fleet.catalog.entries.get(ToolName(name))
-        if entry is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no resource `{uri}`", {"uri": uri})
-        return tool_document(entry)
+    def _meet(self, ctx: Context) -> None:
+        """Take note of what a new client can be asked."""
+        params = ctx.params or {}
+        if ctx.method == "initialize":
+            self.fleet.meet(declared(as_object(params.get("capabilities"))))
+        elif ctx.method == "server/discover":
+            meta = as_object(params.get("_meta"))
+            self.fleet.meet(declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY))))
 
     def _conversation(self, ctx: Context) -> Conversation:
         """Find what is remembered of the client that asks, or begin to remember."""
         key = _session_key(ctx)
         if key is None:
-            return self._stranger(_era(ctx), _client_name(ctx))
+            return self._stranger(era_of(ctx), _client_name(ctx))
         known = self._conversations.get(key)
         if known is None:
-            known = self._stranger(_era(ctx), _client_name(ctx))
+            known = self._stranger(era_of(ctx), _client_name(ctx))
             known.has_memory = True
             self._recollection.begin(known)
             self._conversations[key] = known
@@ -272,8 +310,19 @@ def make_server(fleet: Fleet, recollection: Recollection) -> Upstream:
     return Upstream(fleet, Listing(fleet), recollection)
 
 
-def _era(ctx: Context) -> Era:
-    return "modern" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
+def _is_well_formed(ctx: Context) -> bool:
+    """Whether a message is a request that we can answer without the SDK's help."""
+    if ctx.request_id is None or ctx.method not in SERVED:
+        return False
+    if era_of(ctx) == "handshake" and ctx.session.client_params is None:
+        return False
+    if ctx.method == "tools/call":
+        return isinstance((ctx.params or {}).get("name"), str)
+    try:
+        validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
+    except (KeyError, ValidationError):
+        return False
+    return True
 
 
 def _client_name(ctx: Context) -> str:
@@ -283,9 +332,10 @@ def _client_name(ctx: Context) -> str:
 
 def _session_key(ctx: Context) -> str | None:
     """Tell clients apart: a stream has one, HTTP has one for each session of the handshake era."""
-    if ctx.request is None:
-        return ""
-    return ctx.request.headers.get("mcp-session-id") if _era(ctx) == "handshake" else None
+    if ctx.request is not None:
+        return ctx.request.headers.get("mcp-session-id") if era_of(ctx) == "handshake" else None
+    # A stream of the handshake era begins with the words by which its client introduced itself.
+    return f"stream {id(ctx.session.client_params)}" if era_of(ctx) == "handshake" else ""
 
 
 def _unexpected(error: Exception) -> MCPError:

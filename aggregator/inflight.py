@@ -1,0 +1,165 @@
+"""Requests under way on one link: whom each is for, and what its server says meanwhile."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import anyio
+
+from aggregator.catalog import JsonObject
+
+Era = Literal["handshake", "modern"]
+
+MAX_NOTICES = 256
+"""Notifications kept for a client that does not read them; the oldest are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Why a request got no answer, from the transport that carried it.
+
+    It travels as the `data` of an error, where nothing that a server sends can be taken for it.
+    """
+
+    reason: str
+    may_have_run: bool = True
+    """Whether the server may have acted on the request all the same."""
+    retry_after: float = 0.0
+    """Seconds the server asks to be left alone."""
+    is_barred: bool = False
+    """Whether trying again is pointless until something changes."""
+
+
+class Caller(Protocol):
+    """The client behind a request, as its server may reach it."""
+
+    @property
+    def era(self) -> Era:
+        """The era the client speaks."""
+        ...
+
+    @property
+    def key(self) -> object:
+        """Tells one client from another."""
+        ...
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What the client can be asked."""
+        ...
+
+    @property
+    def log_level(self) -> str | None:
+        """The least level of log messages it wants, `None` if it has not said."""
+        ...
+
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """Pass on a notification that belongs to its request."""
+        ...
+
+    async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
+        """Pass on a request of the server, and return the client's answer as it came."""
+        ...
+
+
+class Patience:
+    """How long a call may take, not counting the time in which somebody is asked."""
+
+    def __init__(self, scope: anyio.CancelScope, *, between: float, altogether: float) -> None:
+        self._scope = scope
+        self._between = between
+        self._latest = anyio.current_time() + altogether
+        self._pauses = 0
+        self.progressed()
+
+    def progressed(self) -> None:
+        """Begin to wait anew, because the server has shown that it is at work."""
+        if not self._pauses:
+            self._scope.deadline = min(anyio.current_time() + self._between, self._latest)
+
+    @contextmanager
+    def paused(self) -> Generator[None, None, None]:
+        """Stop the clock for the length of the block."""
+        began = anyio.current_time()
+        self._pauses += 1
+        self._scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self._latest += anyio.current_time() - began
+            self.progressed()
+
+
+class Call:
+    """One request under way, and its client."""
+
+    def __init__(self, caller: Caller, patience: Patience) -> None:
+        self.caller = caller
+        self._patience = patience
+        self._notices = deque[tuple[str, JsonObject]](maxlen=MAX_NOTICES)
+        self._turn = anyio.Lock()
+
+    @property
+    def log_level(self) -> str | None:
+        """The least level of log messages to ask of a server that must be asked for each call."""
+        # A client with a session is sent messages until it says otherwise.
+        usual = "info" if self.caller.era == "handshake" else None
+        return self.caller.log_level or usual
+
+    def hear(self, method: str, params: JsonObject) -> None:
+        """Take a notification in the order it came."""
+        if method == "notifications/progress":
+            self._patience.progressed()
+        self._notices.append((method, params))
+
+    async def deliver(self) -> None:
+        """Pass on what has been heard, in order."""
+        async with self._turn:
+            while self._notices:
+                await self.caller.tell(*self._notices.popleft())
+
+    async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
+        """Ask the client; the call's time stands still meanwhile."""
+        await self.deliver()
+        with self._patience.paused():
+            return await self.caller.ask(method, params)
+
+
+class InFlight:
+    """The calls under way on one link, by request id."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, Call] = {}
+
+    @contextmanager
+    def entered(self, number: int, call: Call) -> Generator[None, None, None]:
+        """Keep a call for the length of the block."""
+        self._calls[number] = call
+        try:
+            yield
+        finally:
+            del self._calls[number]
+
+    def progressing(self, token: object) -> Call | None:
+        """Return the call that a progress token belongs to."""
+        return self._calls.get(token) if isinstance(token, int) else None
+
+    def meant(self, number: object = None) -> Call | None:
+        """Return the call that something a server says must belong to, if there is only one.
+
+        Most transports do not tell. What fits the calls of several clients belongs to nobody.
+        """
+        if isinstance(number, int) and number in self._calls:
+            return self._calls[number]
+        return _only(self._calls.values(), lambda call: call.caller.key)
+
+
+def _only(calls: Iterable[Call], key: Callable[[Call], object]) -> Call | None:
+    """Return the latest call if all of them are of one client."""
+    found = list(calls)
+    keys = {key(call) for call in found}
+    return found[-1] if len(keys) == 1 else None

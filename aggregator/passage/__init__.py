@@ -1,0 +1,1 @@
+"""What passes between a client and a server besides tools, in either era."""

@@ -1,0 +1,95 @@
+"""Which resources clients watch, and telling those that asked, each change once."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from aggregator.announce import GATHERING
+from aggregator.fleet import Fleet
+from aggregator.names import ServerName
+from aggregator.passage.routes import Route
+
+
+class Watcher:
+    """One client that is told of changes, or all that share a bus."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, None] = {}
+        self._stirred = anyio.Event()
+
+    def touch(self, uri: str) -> None:
+        """Take note that a resource has changed; a storm of changes is one change."""
+        self._changed[uri] = None
+        self._stirred.set()
+
+    async def run(self, tell: Callable[[str], Awaitable[None]]) -> None:
+        """Tell of changes until cancelled."""
+        while True:
+            await self._stirred.wait()
+            await anyio.sleep(GATHERING)
+            self._stirred = anyio.Event()
+            changed, self._changed = self._changed, {}
+            for uri in changed:
+                await tell(uri)
+
+
+class Watches:
+    """Who watches what; a server is asked once, however many clients watch."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._watched: dict[Route, Counter[tuple[Watcher, str]]] = {}
+        fleet.on_updated = self._updated
+
+    async def add(self, watcher: Watcher, route: Route, uri: str) -> None:
+        """Watch a resource that the client knows by this URI.
+
+        Raises:
+            MCPError: Its server refuses.
+        """
+        watchers = self._watched.setdefault(route, Counter())
+        watchers[watcher, uri] += 1
+        try:
+            await self._settle(route.server)
+        except BaseException:
+            self._drop(route, watcher, uri)
+            raise
+
+    async def remove(self, watcher: Watcher, route: Route, uri: str) -> None:
+        """Watch a resource no longer."""
+        self._drop(route, watcher, uri)
+        await self._settle(route.server)
+
+    def forget(self, watcher: Watcher) -> None:
+        """Drop everything that one client watches."""
+        for route in list(self._watched):
+            for each, uri in list(self._watched[route]):
+                if each is watcher:
+                    self._watched[route][each, uri] = 1
+                    self._drop(route, each, uri)
+
+    def watches(self, watcher: Watcher, uri: str) -> Route | None:
+        """Return what a client watches under a URI."""
+        for route, watchers in self._watched.items():
+            if (watcher, uri) in watchers:
+                return route
+        return None
+
+    def _drop(self, route: Route, watcher: Watcher, uri: str) -> None:
+        watchers = self._watched.get(route, Counter[tuple[Watcher, str]]())
+        watchers[watcher, uri] -= 1
+        if watchers[watcher, uri] <= 0:
+            del watchers[watcher, uri]
+        if not watchers:
+            self._watched.pop(route, None)
+
+    async def _settle(self, server: ServerName) -> None:
+        """Have a server tell of what is watched, and of nothing else."""
+        await self._fleet.watch(
+            server, {route.uri for route in self._watched if route.server == server}
+        )
+
+    def _updated(self, server: ServerName, uri: str) -> None:
+        for watcher, shown in self._watched.get(Route(server, uri), ()):
+            watcher.touch(shown)

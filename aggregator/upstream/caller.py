@@ -1,0 +1,114 @@
+"""The client behind one of its requests, as the server it is forwarded to may reach it."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import mcp_types as types
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, RootModel, ValidationError
+
+from aggregator.asking import declared
+from aggregator.catalog import JsonObject, as_object
+from aggregator.connect import LEVELS
+from aggregator.inflight import Era
+from aggregator.upstream.conversation import Conversation
+
+Context = ServerRequestContext[Any, Any]
+
+
+class _Raw(BaseModel):
+    """A message to a client, as a server sent it and not as the SDK would model it."""
+
+    method: str
+    params: dict[str, Any]
+
+
+_Answer = RootModel[dict[str, Any]]
+
+
+class ContextCaller:
+    """The client of one request."""
+
+    def __init__(self, ctx: Context, conversation: Conversation) -> None:
+        self._ctx = ctx
+        self._conversation = conversation
+        self.era: Era = era_of(ctx)
+        self.capabilities: JsonObject = declared(_capabilities(ctx)) if self._answers else {}
+        meta = as_object((ctx.params or {}).get("_meta"))
+        self._token = meta.get("progressToken")
+        wanted = meta.get(types.LOG_LEVEL_META_KEY)
+        self.log_level: str | None = conversation.log_level
+        if self.era == "modern":
+            self.log_level = wanted if wanted in LEVELS else None
+
+    @property
+    def key(self) -> object:
+        """Tells one client from another: without a session, each request is one of its own."""
+        return self._conversation if self._conversation.has_memory else self
+
+    @property
+    def principal(self) -> str:
+        """What a token for this client is bound to: its credentials, if it has any."""
+        if self._ctx.request is None:
+            return ""
+        credentials = self._ctx.request.headers.get("authorization", "")
+        return sha256(credentials.encode()).hexdigest()
+
+    @property
+    def _answers(self) -> bool:
+        """Whether the client can be asked: with a request back, or by the result of its own."""
+        return self.era == "modern" or self._ctx.session.can_send_request
+
+    async def tell(self, method: str, params: JsonObject) -> None:
+        """Pass on a notification, in the form of our own hop."""
+        if method == "notifications/progress":
+            if self._token is None:
+                return
+            params = {**params, "progressToken": self._token}
+        elif method == "notifications/message" and not self._wants(params.get("level")):
+            return
+        await self._ctx.session.send_notification(
+            _Raw(method=method, params=dict(params)),  # pyright: ignore[reportArgumentType]
+            related_request_id=self._ctx.request_id,
+        )
+
+    async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
+        """Ask the client on the stream of its request.
+
+        Raises:
+            MCPError: The client refuses, or answers in a form that the protocol does not know.
+        """
+        try:
+            answer = await self._ctx.session.send_request(
+                _Raw(method=method, params=dict(params)),  # pyright: ignore[reportArgumentType]
+                _Answer,
+                metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
+            )
+        except ValidationError:
+            raise MCPError(types.INTERNAL_ERROR, "The client's answer is malformed") from None
+        return answer.root
+
+    def _wants(self, level: object) -> bool:
+        """Whether a log message of this level is wanted."""
+        if self.log_level is None:
+            return self.era == "handshake"
+        return level in LEVELS and LEVELS.index(level) >= LEVELS.index(self.log_level)
+
+
+def era_of(ctx: Context) -> Era:
+    """Return the era in which a client speaks."""
+    return "modern" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
+
+
+def _capabilities(ctx: Context) -> JsonObject:
+    """Return what a client has declared, as it was declared where we still have that."""
+    meta = as_object((ctx.params or {}).get("_meta"))
+    raw = meta.get(types.CLIENT_CAPABILITIES_META_KEY)
+    if isinstance(raw, Mapping):
+        return as_object(meta[types.CLIENT_CAPABILITIES_META_KEY])
+    known = ctx.session.client_capabilities
+    return {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -1,0 +1,191 @@
+"""A client's request, sent on to a server, and its result, given back in the client's era."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from aggregator.catalog import JsonObject, Ready, as_object
+from aggregator.errors import CallError
+from aggregator.fleet import Fleet
+from aggregator.inflight import Caller
+from aggregator.names import ServerName
+from aggregator.passage.parking import Parking
+from aggregator.passage.rounds import ROUND_PARAMS, fulfil, is_input_required, with_labels
+from aggregator.passage.seal import Binding, ForeignStateError, Sealer
+from aggregator.upstream.caller import ContextCaller
+
+RESERVED_META = "io.modelcontextprotocol/"
+"""What belongs to one hop and is never passed on."""
+
+RESOURCE_NOT_FOUND = -32002
+"""How the handshake era says that there is no such resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One request on its way to a server."""
+
+    server: ServerName
+    method: str
+    params: Mapping[str, Any]
+    """In the server's own words: its names, its URIs."""
+    subject: str
+    """What tells this request from others of its method."""
+
+
+class Forwarding:
+    """Sends requests on to servers."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._sealer = Sealer()
+        self.parking = Parking()
+
+    async def send(self, errand: Errand, caller: ContextCaller) -> dict[str, Any]:
+        """Send a request on and return its result in the form of the client's era.
+
+        Raises:
+            CallError: The request could not be completed.
+            MCPError: The server answered with an error of its own.
+        """
+        params = _forwarded(errand.params)
+
+        async def run(behind: Caller) -> dict[str, Any]:
+            return await self._fleet.request(errand.server, errand.method, params, behind)
+
+        try:
+            if caller.era == "modern":
+                return _stripped(await self._modern(errand, params, caller))
+            if not self._speaks_modern(errand.server):
+                return _stripped(await run(caller))
+            return _stripped(await self._in_rounds(errand, params, caller))
+        except MCPError as error:
+            raise _translated(error, caller) from error
+
+    async def send_or_refuse(self, errand: Errand, caller: ContextCaller) -> dict[str, Any]:
+        """Send a request whose result cannot say in words that it failed.
+
+        Raises:
+            MCPError: The request could not be completed.
+        """
+        try:
+            return await self.send(errand, caller)
+        except CallError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+
+    async def _in_rounds(
+        self, errand: Errand, params: dict[str, Any], caller: ContextCaller
+    ) -> dict[str, Any]:
+        async def send(again: Mapping[str, Any]) -> dict[str, Any]:
+            return await self._fleet.request(errand.server, errand.method, again, caller)
+
+        return await fulfil(send, params, caller, errand.server)
+
+    async def _modern(
+        self, errand: Errand, params: dict[str, Any], caller: ContextCaller
+    ) -> dict[str, Any]:
+        binding = Binding(caller.principal, errand.server, errand.method, errand.subject)
+        state = self._opened(params, binding)
+        if "ticket" in state:
+            answers = as_object(params.get("inputResponses"))
+            return self._parked(
+                await self.parking.resume(state["ticket"], answers, caller), binding
+            )
+        if self._speaks_modern(errand.server):
+            return await self._straight(errand, params, state, caller, binding)
+        own = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
+
+        async def run(behind: Caller) -> dict[str, Any]:
+            return await self._fleet.request(errand.server, errand.method, own, behind)
+
+        if not caller.capabilities:
+            return await run(caller)
+        return self._parked(await self.parking.begin(run, caller), binding)
+
+    async def _straight(
+        self,
+        errand: Errand,
+        params: dict[str, Any],
+        state: JsonObject,
+        caller: ContextCaller,
+        binding: Binding,
+    ) -> dict[str, Any]:
+        """Pass a round trip of the modern era through, its state sealed."""
+        own = {key: value for key, value in params.items() if key != "requestState"}
+        if "state" in state:
+            own["requestState"] = state["state"]
+        result = await self._fleet.request(errand.server, errand.method, own, caller)
+        if not is_input_required(result):
+            return result
+        result = with_labels(result, errand.server)
+        if isinstance(result.get("requestState"), str):
+            result["requestState"] = self._sealed({"state": result["requestState"]}, binding)
+        return result
+
+    def _parked(self, outcome: dict[str, Any] | str, binding: Binding) -> dict[str, Any]:
+        """Make a result of what became of a call: its own, or its questions."""
+        if not isinstance(outcome, str):
+            return outcome
+        return {
+            "resultType": "input_required",
+            "inputRequests": self.parking.questions(outcome),
+            "requestState": self._sealed({"ticket": outcome}, binding),
+        }
+
+    def _sealed(self, value: dict[str, Any], binding: Binding) -> str:
+        return self._sealer.seal(value, binding, anyio.current_time())
+
+    def _opened(self, params: Mapping[str, Any], binding: Binding) -> JsonObject:
+        if params.get("requestState") is None:
+            return {}
+        try:
+            return self._sealer.open(params["requestState"], binding, anyio.current_time())
+        except ForeignStateError:
+            raise MCPError(
+                types.INVALID_PARAMS, "`requestState` was not issued for this request"
+            ) from None
+
+    def _speaks_modern(self, server: ServerName) -> bool:
+        state = self._fleet.catalog.servers[server]
+        return isinstance(state, Ready) and state.era in MODERN_PROTOCOL_VERSIONS
+
+
+def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of a client's params what belongs to our hop, and tasks, which end with it."""
+    forwarded = {key: value for key, value in params.items() if key not in ("_meta", "task")}
+    meta = {key: value for key, value in _own_meta(params).items() if key != "progressToken"}
+    return {**forwarded, "_meta": meta} if meta else forwarded
+
+
+def _stripped(result: dict[str, Any]) -> dict[str, Any]:
+    """Take what belonged to the server's hop off a result; the rest passes as it came.
+
+    Raises:
+        MCPError: The result is only a handle, which is worth nothing on another connection.
+    """
+    if result.get("resultType") == "task":
+        raise MCPError(types.INTERNAL_ERROR, "The server answered with a task; those do not pass")
+    if result.get("resultType") == "complete":
+        result.pop("resultType")
+    if "_meta" in result and (meta := _own_meta(result)) != result["_meta"]:
+        result["_meta"] = meta
+        if not meta:
+            del result["_meta"]
+    return result
+
+
+def _own_meta(holder: Mapping[str, Any]) -> dict[str, Any]:
+    meta = as_object(holder.get("_meta"))
+    return {key: value for key, value in meta.items() if not key.startswith(RESERVED_META)}
+
+
+def _translated(error: MCPError, caller: ContextCaller) -> MCPError:
+    """Say that there is no such resource in the way of the client's era."""
+    if error.code == RESOURCE_NOT_FOUND and caller.era == "modern":
+        return MCPError(types.INVALID_PARAMS, error.message, error.data)
+    return error

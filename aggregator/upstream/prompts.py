@@ -1,0 +1,77 @@
+"""Prompts of all servers, and completion of their arguments and of templates."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from aggregator.catalog import Ready, as_object
+from aggregator.fleet import Fleet
+from aggregator.names import ServerName
+from aggregator.upstream.caller import ContextCaller
+from aggregator.upstream.forwarding import Errand, Forwarding
+from aggregator.upstream.resources import Resources
+
+NO_COMPLETION: dict[str, Any] = {"completion": {"values": []}}
+
+
+class Prompts:
+    """Answers what clients ask about prompts."""
+
+    def __init__(self, fleet: Fleet, forwarding: Forwarding, resources: Resources) -> None:
+        self._fleet = fleet
+        self._forwarding = forwarding
+        self._resources = resources
+
+    def listing(self) -> list[dict[str, Any]]:
+        """Return every prompt there is now."""
+        return self._resources.routes.shown_prompts()
+
+    def answer_list(self, caller: ContextCaller) -> dict[str, Any]:
+        """Answer `prompts/list`: one page."""
+        return self._resources.cached(caller, {"prompts": self.listing()})
+
+    async def get(self, params: Mapping[str, Any], caller: ContextCaller) -> dict[str, Any]:
+        """Get a prompt from its server.
+
+        Raises:
+            MCPError: There is no such prompt, or its server answered with an error.
+        """
+        name = str(params["name"])
+        entry = self._resources.routes.prompts.get(name)
+        if entry is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no prompt `{name}`")
+        own = {**params, "name": entry.own_name}
+        return await self._forwarding.send_or_refuse(
+            Errand(entry.server, "prompts/get", own, name), caller
+        )
+
+    async def complete(self, params: Mapping[str, Any], caller: ContextCaller) -> dict[str, Any]:
+        """Have the server of a prompt or a template complete an argument.
+
+        Raises:
+            MCPError: There is no such prompt or template, or its server answered with an error.
+        """
+        server, reference = self._referred(as_object(params.get("ref")))
+        if not self._completes(server):
+            return NO_COMPLETION
+        errand = Errand(server, "completion/complete", {**params, "ref": reference}, "")
+        return await self._forwarding.send_or_refuse(errand, caller)
+
+    def _referred(self, reference: Mapping[str, Any]) -> tuple[ServerName, dict[str, Any]]:
+        """Return whose a reference is, in its server's words."""
+        routes = self._resources.routes
+        if reference.get("type") == "ref/prompt":
+            prompt = routes.prompts.get(str(reference.get("name")))
+            if prompt is not None:
+                return prompt.server, {**reference, "name": prompt.own_name}
+        else:
+            route = routes.find(str(reference.get("uri")))
+            if route is not None:
+                return route.server, {**reference, "uri": route.uri}
+        raise MCPError(types.INVALID_PARAMS, "There is no such prompt or resource template")
+
+    def _completes(self, server: ServerName) -> bool:
+        state = self._fleet.catalog.servers[server]
+        return isinstance(state, Ready) and state.offers.completes
