@@ -45,10 +45,6 @@ class Supervision:
         ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (self._failures - 1))
         return Retry(ceiling * self._spread(), cooling=False)
 
-    def forgive(self) -> None:
-        """Start counting anew, because something changed."""
-        self._failures = 0
-
     def _spread(self) -> float:
         """Spread retries over half their delay, so that servers do not retry in step."""
         return 0.5 + self._jitter() / 2

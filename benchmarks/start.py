@@ -1,6 +1,6 @@
 """From spawn to the first `tools/list`, beside the barest server the SDK allows.
 
-    python -m benchmarks.start [ROUNDS]
+python -m benchmarks.start [ROUNDS]
 """
 
 import json

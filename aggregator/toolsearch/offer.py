@@ -126,17 +126,11 @@ def _server_line(name: ServerName, about: str, limit: int) -> str:
 _SEARCH_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
-        "query": {
-            "type": "string",
-            "description": "What you need, or one of the query forms above.",
-            "default": "",
-        },
+        "query": {"type": "string", "description": "What you need, or a form above."},
         "max_results": {
             "type": "integer",
             "description": "Tools to return for each query.",
             "default": DEFAULT_RESULTS,
-            "minimum": 1,
-            "maximum": MAX_RESULTS,
         },
         "queries": {
             "type": "array",
@@ -145,17 +139,9 @@ _SEARCH_SCHEMA: JsonObject = {
         },
         "wait": {
             "type": "number",
-            "description": "Seconds to wait for servers that are still starting.",
-            "default": 0,
-            "minimum": 0,
-            "maximum": MAX_WAIT,
+            "description": f"Seconds to wait for starting servers, up to {MAX_WAIT:g}.",
         },
-        "offset": {
-            "type": "integer",
-            "description": "Matches to skip, to go on after an earlier answer.",
-            "default": 0,
-            "minimum": 0,
-        },
+        "offset": {"type": "integer", "description": "Matches to skip, to go on."},
     },
 }
 

@@ -1,0 +1,132 @@
+"""`aggregator serve` as clients start it: real processes, raw lines, both eras."""
+
+import json
+import signal
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.processes.driver import aggregator, faulty, texts
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+ERAS = ("handshake", "modern")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_slow_server_holds_up_nobody_and_is_there_in_the_end(
+    tmp_path: Path, era: str
+) -> None:
+    slow = faulty("slow_start", "--seconds", "2")
+
+    async with aggregator(tmp_path, {"slow": slow}, era=era) as client:
+        listed = (await client.ask("tools/list"))["result"]["tools"]
+        search = await client.call("ToolSearch", query="echo")
+        waited = await client.call("ToolSearch", query="echo", wait=15)
+        called = await client.call("CallTool", name="slow__echo", arguments={"text": "hello"})
+
+    assert [tool["name"] for tool in listed] == ["ToolSearch", "CallTool", "CallReadOnlyTool"]
+    assert "slow" in texts(search)
+    assert "slow__echo" in texts(waited)
+    assert "hello" in texts(called)
+
+
+async def test_the_list_is_announced_before_the_search_is_answered(tmp_path: Path) -> None:
+    """Clients that list again do so on the notification; after the answer it is too late."""
+    async with aggregator(tmp_path, {"one": faulty()}, surface="promote") as client:
+        await client.ask("tools/list")
+        await client.call("ToolSearch", query="", wait=15)
+        for query in ("echo", "wait release", "environment", "fault"):
+            before = len(client.lines)
+            await client.call("ToolSearch", query=query, max_results=1)
+            written = client.lines[before:]
+
+            assert [line.get("method") for line in written] == [
+                "notifications/tools/list_changed",
+                None,
+            ]
+
+
+async def test_the_list_of_a_relay_is_the_same_to_the_byte_after_forty_searches(
+    tmp_path: Path,
+) -> None:
+    async with aggregator(tmp_path, {"one": faulty()}, surface="relay") as client:
+        await client.call("ToolSearch", query="", wait=15)
+        before = (await client.ask("tools/list"))["result"]
+        for number in range(40):
+            await client.call("ToolSearch", query=f"echo {number}")
+        after = (await client.ask("tools/list"))["result"]
+
+    assert json.dumps(after) == json.dumps(before)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_requests_sent_before_the_input_ended_are_answered(tmp_path: Path, era: str) -> None:
+    """As in `printf ... | aggregator serve`."""
+    async with aggregator(tmp_path, {"one": faulty()}, era=era) as client:
+        wanted = await client.send("tools/call", {"name": "one__echo", "arguments": {"text": "x"}})
+        await client.end_input()
+        answer = await client.read()
+
+        assert await client.rest() == b""
+        assert await client.ended() == 0
+
+    assert answer["id"] == wanted
+    assert "x" in texts(answer["result"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_ends_it_quietly(tmp_path: Path, number: signal.Signals) -> None:
+    stubborn = faulty("ok", "--ignore-eof", "--ignore-term", "--fork")
+
+    async with aggregator(tmp_path, {"one": faulty(), "two": stubborn}) as client:
+        await client.call("ToolSearch", query="", wait=15)
+        client.signal(number)
+
+        assert await client.rest() == b""
+        assert await client.ended() == 0
+
+
+async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    stubborn = faulty("ok", "--ignore-eof", "--ignore-term")
+
+    async with aggregator(tmp_path, {"two": stubborn}) as client:
+        await client.call("ToolSearch", query="", wait=15)
+        client.signal(signal.SIGTERM)
+        with anyio.move_on_after(0.5):
+            await client.process.wait()
+        client.signal(signal.SIGTERM)
+
+        assert await client.ended() == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("line", [b"nonsense", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"id": 1}'])
+async def test_a_line_that_cannot_be_read_is_answered_and_harms_nothing(
+    tmp_path: Path, era: str, line: bytes
+) -> None:
+    async with aggregator(tmp_path, {}, era=era) as client:
+        await client.write(line)
+        complaint = await client.read()
+        listed = await client.ask("tools/list")
+
+    assert complaint["error"]["code"] == -32700
+    assert "result" in listed
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_nobody_asked_for_is_harmless(tmp_path: Path, era: str) -> None:
+    async with aggregator(tmp_path, {}, era=era) as client:
+        await client.notify("notifications/cancelled", {"requestId": 1, "reason": "late"})
+        await client.notify("notifications/unheard/of", {"x": 1})
+        unknown = await client.ask("tools/unheard_of")
+        listed = await client.ask("tools/list")
+
+    assert unknown["error"]["code"] == -32601
+    assert "result" in listed
