@@ -119,6 +119,44 @@ def _check(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="CLIENT or FILE",
+        help="where the servers are now (default: every client that is found)",
+    )
+    parser.add_argument(
+        "--into", metavar="FILE", help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG}"
+    )
+    _yes(parser)
+
+
+def _install(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    parser.add_argument("client", metavar="CLIENT", help="such as claude-code, codex or cursor")
+    parser.add_argument("--scope", help="user, project or local, as the client has it")
+    parser.add_argument(
+        "--name", default="toolbox", help="what the client calls us (default: toolbox)"
+    )
+    parser.add_argument(
+        "--move", action="store_true", help="also move the servers it has into servers.yaml"
+    )
+    parser.add_argument("--undo", action="store_true", help="put everything back as it was")
+    _yes(parser)
+
+
+def _yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    _config(parser)
+    parser.add_argument("--client", metavar="NAME", help="say how this client would be served")
+    _json(parser)
+    _wait(parser)
+
+
 def _schema(_parser: argparse.ArgumentParser) -> None:
     """Take no options."""
 
@@ -227,6 +265,40 @@ aggregator check --strict                 for continuous integration: warnings f
 aggregator check --json | jq '.findings[]'
 """,
         _check,
+    ),
+    "import": (
+        "take over the servers that a client has",
+        """
+aggregator import                         those of every client on this machine
+aggregator import claude-code             those of one client
+aggregator import .vscode/mcp.json        those in a file
+aggregator import cursor --into team.yaml --yes
+
+The diff is shown first. Variables stay references, and secrets move to an env file.
+""",
+        _import,
+    ),
+    "install": (
+        "register the aggregator in a client",
+        """
+aggregator install claude-code            for you, in every project
+aggregator install vscode --scope project for everybody, in this project
+aggregator install codex --move           and move the servers it had into servers.yaml
+aggregator install codex --undo           as it was, to the byte
+
+Clients: claude-code, claude-desktop, codex, gemini-cli, copilot-cli, vscode, cursor, windsurf,
+cline, roo, zed, goose, opencode, continue, librechat. The diff is shown first.
+""",
+        _install,
+    ),
+    "doctor": (
+        "say on one page what is true here: versions, servers that fail, clients",
+        """
+aggregator doctor                         what to look at first, and what to send with a report
+aggregator doctor --client claude-code    which surface it would get, and why
+aggregator doctor --json
+""",
+        _doctor,
     ),
     "schema": (
         "print the JSON Schema of servers.yaml, for editors",

@@ -1,0 +1,202 @@
+"""`aggregator doctor`: one page of truth."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from aggregator import __version__
+from aggregator.catalog import as_object
+from aggregator.cli.documents import UneditableError
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.foreign import Source, is_ours, servers_in
+from aggregator.cli.inspect import as_json
+from aggregator.cli.lint import lint
+from aggregator.cli.peer import serving
+from aggregator.cli.registry import CLIENTS
+from aggregator.cli.source import config_path
+from aggregator.cli.starting import await_servers
+from aggregator.cli.tables import WIDTH
+from aggregator.clients import known_clients, profile
+from aggregator.config import Config, load_config
+from aggregator.errors import ConfigError
+from aggregator.exposure import Era, explain_surface
+from aggregator.memory import open_memory
+from aggregator.search import nearest
+
+PACKAGES = ("mcp", "mcp-types", "anyio", "pydantic", "pyyaml")
+ERAS: tuple[tuple[Era, str], ...] = (
+    ("handshake", "up to 2025-11-25"),
+    ("modern", "2026-07-28"),
+)
+
+Report = dict[str, Any]
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Print what is true here; the exit status says whether something is wrong."""
+    path = config_path(options.config, environment)
+    report: Report = {"versions": _versions(), "config": str(path)}
+    try:
+        config = load_config(path, environment.variables)
+    except ConfigError as error:
+        report |= {"error": str(error), "hint": error.hint}
+    else:
+        report |= _examined(config, options, environment)
+    report["installed"] = list(_installed(environment))
+    environment.say(as_json(report) if options.json else _page(report, environment))
+    return ExitStatus.ERROR if report.get("error") or report.get("failing") else ExitStatus.FINE
+
+
+def _examined(config: Config, options: argparse.Namespace, environment: Environment) -> Report:
+    clients = _surfaces(config, options.client, environment)
+    findings = lint(config, environment.variables)
+    with serving(config.path, environment) as peer:
+        servers = await_servers(peer, environment, options.wait)
+        failing = [
+            {
+                "name": server["name"],
+                "state": server["state"],
+                "reason": server["reason"] or "still starting",
+                "stderr": peer.last_words(server["name"]),
+            }
+            for server in servers
+            if server["state"] != "ready"
+        ]
+    return {
+        "servers": len(servers),
+        "ready": len(servers) - len(failing),
+        "failing": failing,
+        "warnings": [str(each) for each in findings if each.severity == "warning"],
+        "clients": clients,
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {"aggregator": __version__, "python": sys.version.split()[0]}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return {**versions, "platform": sys.platform}
+
+
+def _surfaces(config: Config, wanted: str | None, environment: Environment) -> list[Report]:
+    """Return which surface a client would get in either era, and why."""
+    names = [_client(wanted)] if wanted else ["an unknown client"]
+    memory = open_memory(
+        environment.variables, enabled=config.settings.state, platform=environment.platform
+    )
+    found: list[Report] = []
+    for name in names:
+        known = profile(name, config.settings.clients)
+        learned = as_object(memory.get("clients", name)).get("relists")
+        observed = learned if isinstance(learned, bool) else None
+        for era, dates in ERAS:
+            choice = explain_surface(config.settings.surface, era, known, observed)
+            surface = "full" if config.settings.tool_search.never else choice.surface
+            why = "tool search is switched off" if surface != choice.surface else choice.why
+            found.append(
+                {"client": name, "era": era, "dates": dates, "surface": surface, "why": why}
+            )
+    return found
+
+
+def _client(wanted: str) -> str:
+    """Return the name a client sends, for any name a person may know it by.
+
+    Raises:
+        CommandError: It is not known.
+    """
+    table = known_clients()
+    by_title = {profile.title.casefold(): name for name, profile in table.items()}
+    titles = {client.name: client.title.casefold() for client in CLIENTS}
+    name = wanted.casefold()
+    for candidate in (name, by_title.get(name), by_title.get(titles.get(name, ""))):
+        if candidate in table:
+            return str(candidate)
+    close = nearest(wanted, [*table, *titles], 3)
+    hint = ", ".join(f"`{each}`" for each in close)
+    raise CommandError(
+        f"nothing is known of a client `{wanted}`", f"The closest are {hint}" if close else None
+    )
+
+
+def _installed(environment: Environment) -> Iterator[Report]:
+    """Yield every client's file on this machine, and whether we are registered in it."""
+    seen: set[tuple[Path, tuple[str, ...]]] = set()
+    for client in CLIENTS:
+        for scope in client.places:
+            place = client.place(scope, environment)
+            if not place.path.is_file() or (place.path, place.keys) in seen:
+                continue
+            seen.add((place.path, place.keys))
+            yield {
+                "client": client.name,
+                "scope": scope,
+                "path": str(place.path),
+                **_registration(Source(place.path, place.keys, client)),
+            }
+
+
+def _registration(source: Source) -> Report:
+    try:
+        servers = servers_in(source)
+    except (CommandError, UneditableError) as error:
+        return {"registered": [], "servers": 0, "problem": str(error)}
+    ours = [name for name, entry in servers.items() if is_ours(entry)]
+    return {"registered": ours, "servers": len(servers) - len(ours)}
+
+
+def _page(report: Report, environment: Environment) -> str:
+    versions = report["versions"]
+    head = f"aggregator {versions['aggregator']}, Python {versions['python']}"
+    parts = [
+        f"{head}, mcp {versions['mcp']}, {versions['platform']}",
+        "\n".join(_about_config(report, environment)),
+        "\n".join(_about_clients(report)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _about_config(report: Report, environment: Environment) -> Iterator[str]:
+    yield f"{environment.paint('Configuration', 'bold')}: {report['config']}"
+    if "error" in report:
+        yield _wrapped(f"error: {report['error']}")
+        if report["hint"]:
+            yield _wrapped(f"hint: {report['hint']}")
+        return
+    yield f"  {report['ready']} of {report['servers']} servers are ready"
+    for server in report["failing"]:
+        yield _wrapped(f"error: {server['name']}: {server['reason']}")
+        yield from (f"    {line}" for line in server["stderr"])
+    yield from (_wrapped(warning) for warning in report["warnings"])
+
+
+def _about_clients(report: Report) -> Iterator[str]:
+    for each in report.get("clients", ()):
+        where = f"{each['client']}, {each['era']} era ({each['dates']})"
+        yield _wrapped(f"{where}: surface `{each['surface']}`, since {each['why']}", indent="")
+    for each in report["installed"]:
+        if "problem" in each:
+            yield _wrapped(f"{each['client']}: {each['problem']}", indent="")
+            continue
+        names = ", ".join(f"`{name}`" for name in each["registered"])
+        state = f"registered as {names}" if names else "not registered"
+        more = f", {each['servers']} other servers" if each["servers"] else ""
+        yield f"{each['client']} ({each['scope']}): {state}{more}; {each['path']}"
+
+
+def _wrapped(text: str, indent: str = "  ") -> str:
+    return fill(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

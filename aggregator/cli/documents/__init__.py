@@ -1,0 +1,74 @@
+"""Edit a file that belongs to a person: change what is meant and leave every other byte alone.
+
+Each kind of file is spliced as text and read again: an edit that does not read as it was meant
+is refused, and nothing is written.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aggregator.cli.documents import blocks, jsonc, tables
+from aggregator.cli.documents.trees import Tree, dropped, found, is_list, is_mapping, placed, pruned
+
+__all__ = [
+    "Format",
+    "Tree",
+    "UneditableError",
+    "format_of",
+    "found",
+    "is_list",
+    "is_mapping",
+]
+
+Edit = Callable[[str, Sequence[str], Any], str]
+Cut = Callable[[str, Sequence[str]], str]
+
+
+class UneditableError(Exception):
+    """A file whose form leaves no safe way to make an edit."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to write nested values down."""
+
+    read: Callable[[str], Tree]
+    _put: Edit
+    _drop: Cut
+
+    def put(self, text: str, path: Sequence[str], value: object) -> str:
+        """Return the text in which a value stands at a path.
+
+        Raises:
+            UneditableError: That cannot be done without changing more.
+        """
+        return self._checked(self._put, text, placed(self.read(text), path, value), path, value)
+
+    def drop(self, text: str, path: Sequence[str]) -> str:
+        """Return the text in which nothing stands at a path.
+
+        Raises:
+            UneditableError: That cannot be done without changing more.
+        """
+        return self._checked(self._drop, text, dropped(self.read(text), path), path)
+
+    def _checked(self, edit: Callable[..., str], text: str, meant: Tree, *edits: object) -> str:
+        try:
+            changed = edit(text, *edits)
+            if pruned(self.read(changed)) == pruned(meant):
+                return changed
+        except (ValueError, LookupError):
+            pass
+        raise UneditableError
+
+
+JSON = Format(jsonc.read, jsonc.put, jsonc.drop)
+YAML = Format(blocks.read, blocks.put, blocks.drop)
+TOML = Format(tables.read, tables.put, tables.drop)
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a file, by its name."""
+    return {".toml": TOML, ".yaml": YAML, ".yml": YAML}.get(path.suffix.lower(), JSON)

@@ -1,0 +1,75 @@
+"""Nested values, and what becomes of them when one is put in or taken out."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, TypeGuard
+
+Tree = dict[str, Any]
+"""What a file says; in a list of mappings, each is found by the name it gives itself."""
+
+
+def placed(tree: Tree, path: Sequence[str], value: object) -> Tree:
+    """Return the tree with a value at a path."""
+    changed = deepcopy(tree)
+    holder: Any = changed
+    for key in path[:-1]:
+        if holder.get(key) is None:
+            holder[key] = [] if is_named(value, path[-1]) else {}
+        holder = holder[key]
+    if is_list(holder):
+        holder[:] = [*others(holder, path[-1]), value]
+    else:
+        holder[path[-1]] = value
+    return changed
+
+
+def dropped(tree: Tree, path: Sequence[str]) -> Tree:
+    """Return the tree with nothing at a path."""
+    changed = deepcopy(tree)
+    holder: Any = changed
+    for key in path[:-1]:
+        holder = holder[key]
+    if is_list(holder):
+        holder[:] = others(holder, path[-1])
+    else:
+        del holder[path[-1]]
+    return changed
+
+
+def pruned(value: Any) -> Any:  # noqa: ANN401 - whatever a file has
+    """Return a value without what holds nothing: in some formats that cannot be written."""
+    if not is_mapping(value):
+        return value
+    kept = {key: pruned(each) for key, each in value.items()}
+    return {key: each for key, each in kept.items() if each not in ({}, [], None)}
+
+
+def found(tree: Tree, path: Sequence[str]) -> Any:  # noqa: ANN401 - whatever a file has
+    """Return what stands at a path, or nothing."""
+    here: Any = tree
+    for key in path:
+        if is_list(here):
+            here = next((each for each in here if is_named(each, key)), None)
+        else:
+            here = here.get(key) if is_mapping(here) else None
+    return here
+
+
+def others(items: list[Any], name: str) -> list[Any]:
+    """Return the items that do not have a name."""
+    return [each for each in items if not is_named(each, name)]
+
+
+def is_named(value: object, name: str) -> bool:
+    """Return whether a value is a mapping that says it has this name."""
+    return is_mapping(value) and value.get("name") == name
+
+
+def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value of a file is a mapping."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Return whether a value of a file is a list."""
+    return isinstance(value, list)

@@ -1,0 +1,73 @@
+"""`aggregator import`: take over the servers that a client has."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from aggregator.cli.changes import make, show
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.foreign import Source, foreign_servers, servers_in, source_of
+from aggregator.cli.plan import Plan, plan_import
+from aggregator.cli.registry import CLIENTS, client_named
+from aggregator.cli.source import config_path
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Show what would be added to `servers.yaml`, and add it if a person agrees."""
+    target = config_path(options.into, environment)
+    sources = _sources(options.source, environment)
+    servers = [each for source in sources for each in foreign_servers(source, environment)]
+    plan = plan_import(servers, target, environment)
+    tell(plan, environment)
+    if not plan.changes:
+        environment.note("Nothing is to be changed")
+        return ExitStatus.FINE
+    show(plan.changes, plan.secrets, environment)
+    if not options.yes and not environment.agrees(f"Write `{target}`?"):
+        environment.note("Nothing was changed")
+        return ExitStatus.ERROR
+    make(plan.changes)
+    environment.note(f"Wrote `{target}`; `aggregator check` tells whether all is well")
+    return ExitStatus.FINE
+
+
+def tell(plan: Plan, environment: Environment) -> None:
+    """Say what is taken over, and what a person should know."""
+    for note in plan.notes:
+        environment.note(note)
+    for warning in plan.warnings:
+        environment.warn(warning)
+
+
+def _sources(named: str | None, environment: Environment) -> list[Source]:
+    """Return the files to read: those of a client, one file, or all that are found."""
+    if named is None:
+        sources = list(every_source(environment))
+        if not sources:
+            raise CommandError(
+                "no client with servers was found on this machine",
+                "Name a file: `aggregator import path/to/mcp.json`",
+            )
+        return sources
+    path = environment.directory / Path(named).expanduser()
+    if path.is_file() or "/" in named or "." in named:
+        return [source_of(path, environment)]
+    client = client_named(named)
+    sources = [each for each in every_source(environment) if each.client is client]
+    if not sources:
+        places = [str(client.place(scope, environment).path) for scope in client.places]
+        raise CommandError(
+            f"{client.title} has no servers",
+            "They are looked for in " + ", ".join(f"`{place}`" for place in dict.fromkeys(places)),
+        )
+    return sources
+
+
+def every_source(environment: Environment) -> Iterator[Source]:
+    """Yield every file of a known client that names servers."""
+    for client in CLIENTS:
+        for scope in client.places:
+            place = client.place(scope, environment)
+            source = Source(place.path, place.keys, client)
+            if servers_in(source):
+                yield source

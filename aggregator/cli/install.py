@@ -1,0 +1,143 @@
+"""`aggregator install`: register us in a client, with what it needs to keep us loaded."""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from aggregator.cli.changes import Change, content, make, show
+from aggregator.cli.documents import UneditableError, format_of, found
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.foreign import Foreign, Source, foreign_servers, read_tree
+from aggregator.cli.importing import tell
+from aggregator.cli.inspect import as_json
+from aggregator.cli.plan import Plan, plan_import
+from aggregator.cli.records import Record
+from aggregator.cli.registry import ClientFiles, Found, client_named
+from aggregator.cli.source import config_path
+from aggregator.cli.undo import undo
+from aggregator.cli.vault import secrets_in
+from aggregator.config.dotenv import EnvFileError, read_env_file
+
+_VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_GIVEN = frozenset({"HOME", "PATH", "USER", "SHELL", "LANG", "TERM", "AGGREGATOR_PYTHON"})
+"""Variables that every program has."""
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Show what would change in the client's file, and change it if a person agrees."""
+    client = client_named(options.client)
+    place = client.place(options.scope, environment)
+    record = Record(environment, client.name, place.path, options.name)
+    if options.undo:
+        return undo(client, place, options, environment, record)
+    return _install(client, place, options, environment, record)
+
+
+def _install(
+    client: ClientFiles,
+    place: Found,
+    options: argparse.Namespace,
+    environment: Environment,
+    record: Record,
+) -> ExitStatus:
+    config = config_path(options.config, environment).absolute()
+    plan = _plan(client, place, config, environment) if options.move else None
+    _check_config(config, plan)
+    entry = client.entry(options.name, _command(config), _variables(config, plan))
+    moved = plan.taken if plan else ()
+    changes = [_registered(place, options.name, entry, moved)]
+    changes = [change for change in changes if change.is_needed] + [*(plan.changes if plan else ())]
+    if not changes:
+        environment.note(f"`{options.name}` is registered in {client.title} already")
+        return ExitStatus.FINE
+    show(changes, _secrets(place.path), environment)
+    if not options.yes and not environment.agrees(f"Write `{place.path}`?"):
+        environment.note("Nothing was changed")
+        return ExitStatus.ERROR
+    record.keep(changes)
+    make(changes)
+    environment.note(
+        f"{client.title} starts the aggregator as `{options.name}` from its next start on\n"
+        f"Backups are in `{record.folder}`; `aggregator install {client.name} --undo` restores them"
+    )
+    return ExitStatus.FINE
+
+
+def _plan(client: ClientFiles, place: Found, config: Path, environment: Environment) -> Plan:
+    servers = foreign_servers(Source(place.path, place.keys, client), environment)
+    plan = plan_import(servers, config, environment)
+    tell(plan, environment)
+    return plan
+
+
+def _check_config(config: Path, plan: Plan | None) -> None:
+    """Refuse to register what could not start.
+
+    Raises:
+        CommandError: There is no file of servers, and none is about to be written.
+    """
+    if not config.is_file() and not (plan and plan.changes):
+        raise CommandError(
+            f"`{config}` does not exist",
+            "`aggregator import` writes one from the clients you have; `--config` names another",
+        )
+
+
+def _registered(
+    place: Found,
+    name: str,
+    entry: dict[str, object],
+    moved: Sequence[Foreign],
+) -> Change:
+    before = content(place.path)
+    tree = read_tree(place.path) if before is not None else {}
+    text = (before or b"").decode("utf-8-sig")
+    bom = "\ufeff" if (before or b"").startswith(b"\xef\xbb\xbf") else ""
+    form = format_of(place.path)
+    try:
+        if found(tree, (*place.keys, name)) != entry:
+            text = form.put(text, (*place.keys, name), entry)
+        for each in moved:
+            text = form.drop(text, (*place.keys, each.written))
+    except UneditableError:
+        raise CommandError(
+            f"`{place.path}` is written in a way that cannot be changed safely",
+            f"Add this under `{'.'.join(place.keys)}.{name}`:\n\n{as_json(entry)}",
+        ) from None
+    return Change(place.path, before, f"{bom}{text}".encode())
+
+
+def _command(config: Path) -> list[str]:
+    """Return how a client starts us: by full paths, as many have no `PATH` to speak of."""
+    script = Path(sys.executable).with_name("aggregator")
+    program = [str(script)] if script.exists() else [sys.executable, "-m", "aggregator"]
+    return [*program, "serve", "--config", str(config)]
+
+
+def _variables(config: Path, plan: Plan | None) -> list[str]:
+    """Return the variables that servers need from the environment of the client."""
+    planned = {change.path: change.after for change in (plan.changes if plan else ())}
+    text = (planned.get(config) or content(config) or b"").decode(errors="replace")
+    written = "\n".join(line.partition(" #")[0] for line in text.splitlines() if _is_said(line))
+    kept = {*_GIVEN, *_assigned(planned.values())}
+    for file in re.findall(r"envFile:\s*[\"']?([^\"'\s]+)", written):
+        with suppress(EnvFileError):
+            kept |= read_env_file(config.parent / Path(file).expanduser()).keys()
+    return [name for name in dict.fromkeys(_VARIABLE.findall(written)) if name not in kept]
+
+
+def _assigned(files: Iterable[bytes | None]) -> Iterable[str]:
+    """Yield the variables that an env file about to be written holds."""
+    for data in files:
+        yield from re.findall(r"^(\w+)=", (data or b"").decode(errors="replace"), re.MULTILINE)
+
+
+def _is_said(line: str) -> bool:
+    return not line.lstrip().startswith("#")
+
+
+def _secrets(path: Path) -> set[str]:
+    return secrets_in(read_tree(path)) if path.exists() else set()

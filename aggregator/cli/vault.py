@@ -1,0 +1,129 @@
+"""Secrets on their way out of a configuration: each becomes a variable kept in an env file."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from aggregator.cli.dialects import variable_name
+from aggregator.cli.documents import is_list, is_mapping
+from aggregator.cli.secrets import SHORTEST, is_secret, looks_secret, names_secret
+
+_SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)
+_OPTION = re.compile(r"(?P<option>--?[\w.-]+)=(?P<value>.+)", re.DOTALL)
+
+
+@dataclass
+class Vault:
+    """What was taken out, by the names of the variables that stand for it."""
+
+    kept: Mapping[str, str]
+    """What the env file holds already."""
+    taken: dict[str, str] = field(default_factory=dict[str, str])
+
+    def emptied(self, server: str, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return a server in which every literal secret is a reference."""
+        changed = dict(entry)
+        for key, hide in (("env", self._variable), ("headers", self._header)):
+            if is_mapping(entry.get(key)):
+                changed[key] = {
+                    name: hide(server, name, value) for name, value in entry[key].items()
+                }
+        if is_list(entry.get("args")):
+            changed["args"] = self._arguments(server, entry["args"])
+        if isinstance(entry.get("url"), str):
+            changed["url"] = self._address(server, entry["url"])
+        return changed
+
+    def _variable(self, server: str, name: str, value: object) -> object:
+        if not isinstance(value, str) or not is_secret(name, value):
+            return value
+        return self._hidden(server, variable_name(name), value)
+
+    def _header(self, server: str, name: str, value: object) -> object:
+        if not isinstance(value, str) or not is_secret(name, value):
+            return value
+        scheme = _SCHEME.fullmatch(value.strip())
+        if scheme:
+            return f"{scheme['scheme']} {self._hidden(server, 'TOKEN', scheme['value'], own=True)}"
+        return self._hidden(server, variable_name(name), value, own=True)
+
+    def _arguments(self, server: str, arguments: list[Any]) -> list[Any]:
+        """Hide `--token=…`, what follows `--token`, and what looks like a secret anywhere."""
+        hidden: list[Any] = []
+        before = ""
+        for argument in arguments:
+            text = argument if isinstance(argument, str) else ""
+            hidden.append(self._argument(server, before, text) if text else argument)
+            before = text
+        return hidden
+
+    def _argument(self, server: str, before: str, text: str) -> str:
+        option = _OPTION.fullmatch(text)
+        if option and is_secret(option["option"].lstrip("-"), option["value"]):
+            name = variable_name(option["option"])
+            return f"{option['option']}={self._hidden(server, name, option['value'], own=True)}"
+        follows = before.startswith("-") and "=" not in before and names_secret(before.lstrip("-"))
+        if looks_secret(text) or (follows and is_secret("key", text)):
+            name = variable_name(before) if follows else "SECRET"
+            return self._hidden(server, name, text, own=True)
+        return text
+
+    def _address(self, server: str, url: str) -> str:
+        """Hide a password and what is sent in a query."""
+        try:
+            parts = urlsplit(url)
+            password = parts.password
+        except ValueError:
+            return url
+        if password and "${" not in password:
+            url = url.replace(password, self._hidden(server, "PASSWORD", password, own=True), 1)
+        for name, value in parse_qsl(parts.query):
+            if len(value) >= SHORTEST and is_secret(name, value) and f"={value}" in url:
+                hidden = self._hidden(server, variable_name(name), value, own=True)
+                url = url.replace(f"={value}", f"={hidden}", 1)
+        return url
+
+    def _hidden(self, server: str, name: str, written: str, *, own: bool = False) -> str:
+        """Keep a value under a name that no other value has, and return the reference."""
+        value = written.replace("$$", "$")
+        prefixed = f"{variable_name(server)}_{name}"
+        names = [prefixed] if own else [name, prefixed]
+        names += [f"{prefixed}_{number}" for number in range(2, 100)]
+        held = {**self.kept, **self.taken}
+        free = next(each for each in names if held.get(each, value) == value)
+        if free not in self.kept:
+            self.taken[free] = value
+        return f"${{{free}}}"
+
+
+def env_lines(variables: Mapping[str, str]) -> str:
+    """Return variables as the lines of an env file."""
+    return "".join(f"{name}={_quoted(value)}\n" for name, value in variables.items())
+
+
+def _quoted(value: str) -> str:
+    if re.fullmatch(r"[\w./:@%+,~^=-]*", value, re.ASCII):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+
+
+def secrets_in(value: object, name: str = "") -> set[str]:
+    """Return every secret in a file, so that none of them is shown."""
+    if is_mapping(value):
+        return {each for key, item in value.items() for each in secrets_in(item, str(key))}
+    if is_list(value):
+        return {each for item in value for each in secrets_in(item, name)} | _told({"args": value})
+    if isinstance(value, str):
+        shown = {value, value.rpartition(" ")[2]} if is_secret(name, value) else set[str]()
+        return shown | (_told({"url": value}) if "://" in value else set())
+    return set()
+
+
+def _told(entry: dict[str, Any]) -> set[str]:
+    """Return the secrets among a program's arguments, or in an address."""
+    vault = Vault({})
+    vault.emptied("", entry)
+    return set(vault.taken.values())
