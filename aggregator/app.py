@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -33,6 +33,14 @@ STUCK_AFTER = 1.0
 """Seconds a server may leave unread what was written to it before a time-out means it hangs."""
 
 
+class Door(Protocol):
+    """Where clients come in that do not come by our standard streams."""
+
+    async def serve(self, upstream: Upstream, stop: anyio.Event, /) -> None:
+        """Serve clients until told to stop."""
+        ...
+
+
 async def serve_standard_streams(config: Config) -> None:
     """Serve one client on our standard streams until it leaves or we are told to stop."""
     stop = anyio.Event()
@@ -45,6 +53,16 @@ async def serve_standard_streams(config: Config) -> None:
             ):
                 await serve_client(server, streams)
             group.cancel_scope.cancel()
+
+
+async def serve_http(config: Config, door: Door) -> None:
+    """Serve all clients that come in by a door until we are told to stop."""
+    stop = anyio.Event()
+    async with anyio.create_task_group() as group:
+        await group.start(_heed_signals, stop)
+        async with running_fleet(config) as server:
+            await door.serve(server, stop)
+        group.cancel_scope.cancel()
 
 
 @asynccontextmanager

@@ -72,6 +72,19 @@ _AS_WRITTEN = argparse.RawDescriptionHelpFormatter
 def _serve(parser: argparse.ArgumentParser) -> None:
     _config(parser)
     _logging(parser)
+    parser.add_argument(
+        "--http", metavar="[HOST:]PORT", help="serve many clients over HTTP (host: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--no-auth", action="store_true", help="with --http: ask for no token; loopback only"
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --http: a further name by which clients reach this host",
+    )
 
 
 def _inspect(parser: argparse.ArgumentParser) -> None:
@@ -217,10 +230,11 @@ def _indented(examples: str) -> str:
 
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
     "serve": (
-        "serve a client over stdio",
+        "serve a client over stdio, or many over HTTP",
         """
 aggregator serve                          what clients start; it speaks MCP on stdin and stdout
 aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
+aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp with a token
 """,
         _serve,
     ),

@@ -1,18 +1,50 @@
 """`aggregator serve`: be the one server a client talks to."""
 
 import argparse
+from pathlib import Path
 
 import anyio
 
-from aggregator.app import serve_standard_streams
-from aggregator.cli.environment import Environment, ExitStatus
+from aggregator.app import serve_http, serve_standard_streams
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.logs import set_up_logging
 from aggregator.cli.source import read_config
+from aggregator.config import Config
+from aggregator.memory import state_path
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
-    """Serve a client over stdio until it leaves."""
+    """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     config = read_config(options, environment)
     set_up_logging(config, options.verbose, options.log_format, environment.stderr)
-    anyio.run(serve_standard_streams, config)
+    if options.http is None:
+        anyio.run(serve_standard_streams, config)
+    else:
+        _serve_http(config, options, environment)
     return ExitStatus.FINE
+
+
+def _serve_http(config: Config, options: argparse.Namespace, environment: Environment) -> None:
+    # A client that starts us over stdio does not wait for what HTTP takes.
+    from aggregator.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
+    from aggregator.http.serving import Access, Listener  # noqa: PLC0415 - see above
+
+    try:
+        binding = parse_binding(options.http)
+        token_file = None if options.no_auth else _token_file(environment)
+        listener = Listener(
+            Access(binding, token_file, tuple(options.allow_host), environment.note)
+        )
+    except BindingError as error:
+        raise CommandError(str(error), error.hint) from error
+    try:
+        anyio.run(serve_http, config, listener)
+    finally:
+        listener.close()
+
+
+def _token_file(environment: Environment) -> Path:
+    state = state_path(environment.variables, environment.platform)
+    if state is None:
+        raise CommandError("there is no place for the token", "Set HOME or XDG_STATE_HOME")
+    return state.with_name("http-token")

@@ -1,0 +1,159 @@
+"""Who may speak to us over HTTP: the right Host, no foreign Origin, and the token.
+
+A web page can make a browser send requests to this machine, and a name that its author controls
+can be made to point here. Neither can choose the headers that are checked.
+"""
+
+import hmac
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
+_BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
+_NOT_FROM_ELSEWHERE = ("same-origin", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a request must show to be let in."""
+
+    hosts: frozenset[str]
+    """Hosts with their ports, as clients may name us."""
+    names: frozenset[str] = frozenset()
+    """Hosts that may name us at any port, as behind a gateway."""
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls, host: str, port: int, *, names: Iterable[str] = (), token: str | None = None
+    ) -> "Policy":
+        """Return the policy of an address that we listen on."""
+        bare = f"[{host}]" if ":" in host else host
+        wildcard = host in ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+        ours = {*LOCAL_NAMES, *(() if wildcard else (bare.lower(),))}
+        hosts = frozenset(f"{name}:{port}" for name in ours)
+        # A client leaves the port out where it is the usual one.
+        usual = frozenset(ours) if port == _USUAL_PORT else frozenset[str]()
+        return cls(hosts | usual, frozenset(name.lower() for name in names), token)
+
+    def knows(self, authority: str, address: str | None) -> bool:
+        """Whether a host and port are ones that we answer to."""
+        match = _AUTHORITY.fullmatch(authority.lower())
+        if match is None:
+            return False
+        # An address, unlike a name, cannot be made to point anywhere else.
+        is_own_address = address is not None and authority.lower() == address
+        return authority.lower() in self.hosts or match[1] in self.names or is_own_address
+
+
+_USUAL_PORT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not let in."""
+
+    status: HTTPStatus
+    reason: str
+    challenge: str | None = None
+
+
+def refusal(
+    headers: Headers, policy: Policy, *, address: str | None = None, is_open: bool = False
+) -> Refusal | None:
+    """Say why a request that arrived at an address is not let in; `None` if it is.
+
+    What is open needs no token, but it is still for nobody else's pages.
+    """
+    return (
+        _wrong_host(_all(headers, b"host"), policy, address)
+        or _wrong_origin(headers, policy, address)
+        or (None if is_open else _wrong_token(_all(headers, b"authorization"), policy.token))
+    )
+
+
+class Guard:
+    """Lets through to an application only what may come in."""
+
+    def __init__(self, app: ASGIApp, policy: Policy, *, open_paths: Iterable[str] = ()) -> None:
+        self._app = app
+        self._policy = policy
+        self._open_paths = frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it; anything else is not served at all."""
+        if scope["type"] != "http":
+            return
+        found = refusal(
+            scope["headers"],
+            self._policy,
+            address=_address(scope),
+            is_open=scope["path"] in self._open_paths,
+        )
+        if found is None:
+            await self._app(scope, receive, send)
+        else:
+            await _refuse(found)(scope, receive, send)
+
+
+def _wrong_host(hosts: Sequence[str], policy: Policy, address: str | None) -> Refusal | None:
+    if len(hosts) == 1 and policy.knows(hosts[0], address):
+        return None
+    return Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This is not the host you asked for")
+
+
+def _wrong_origin(headers: Headers, policy: Policy, address: str | None) -> Refusal | None:
+    origins = _all(headers, b"origin")
+    sites = _all(headers, b"sec-fetch-site")
+    is_ours = all(_is_ours(origin, policy, address) for origin in origins)
+    if len(origins) <= 1 and is_ours and all(site in _NOT_FROM_ELSEWHERE for site in sites):
+        return None
+    return Refusal(HTTPStatus.FORBIDDEN, "Pages of other origins may not ask this")
+
+
+def _is_ours(origin: str, policy: Policy, address: str | None) -> bool:
+    scheme, separator, authority = origin.partition("://")
+    return bool(separator) and scheme in ("http", "https") and policy.knows(authority, address)
+
+
+def _wrong_token(given: Sequence[str], token: str | None) -> Refusal | None:
+    if token is None:
+        return None
+    if not given:
+        return Refusal(HTTPStatus.UNAUTHORIZED, "A token is required", _CHALLENGE)
+    match = _BEARER.fullmatch(given[0])
+    presented = match[1].encode("latin-1", "replace") if match else b""
+    if len(given) == 1 and hmac.compare_digest(presented, token.encode()):
+        return None
+    invalid = f'{_CHALLENGE}, error="invalid_token"'
+    return Refusal(HTTPStatus.UNAUTHORIZED, "The token is not the right one", invalid)
+
+
+_CHALLENGE = 'Bearer realm="aggregator"'
+
+
+def _all(headers: Headers, name: bytes) -> list[str]:
+    """Return every value of a header: two that differ would be read by different parties."""
+    return [value.decode("latin-1") for key, value in headers if key.lower() == name]
+
+
+def _address(scope: Scope) -> str | None:
+    server = scope.get("server")
+    if server is None or server[1] is None:
+        return None
+    host = f"[{server[0]}]" if ":" in server[0] else server[0]
+    return f"{host}:{server[1]}".lower()
+
+
+def _refuse(found: Refusal) -> PlainTextResponse:
+    headers = {"www-authenticate": found.challenge} if found.challenge else None
+    return PlainTextResponse(f"{found.reason}\n", found.status, headers)
