@@ -229,6 +229,8 @@ def _tidied(data: Mapping[str, Value]) -> dict[str, Any]:
         entry.pop("type", None)
     if entry.pop("enabled", "true") == "false":
         entry["enabled"] = False
+    if entry.get("alwaysLoad") in ("true", "false"):
+        entry["alwaysLoad"] = entry["alwaysLoad"] == "true"
     if entry.get("tools") in ({"allow": ["*"]}, {"allow": []}, {}):
         del entry["tools"]
     return entry

@@ -99,7 +99,7 @@ def _registered(
     form = format_of(place.path)
     try:
         if found(tree, (*place.keys, name)) != entry:
-            text = form.put(text, (*place.keys, name), entry)
+            text = form.put(text, (*place.keys, name), entry, listed=place.listed)
         for each in moved:
             text = form.drop(text, (*place.keys, each.written))
     except UneditableError:

@@ -31,6 +31,8 @@ class Found:
 
     path: Path
     keys: tuple[str, ...]
+    listed: bool = False
+    """Whether the servers are a list, each with its name inside."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class ClientFiles:
         path = Path(place.file.format_map(words))
         twin = path.with_suffix(".jsonc")
         chosen = twin if path.suffix == ".json" and twin.exists() and not path.exists() else path
-        return Found(chosen, tuple(key.format_map(words) for key in place.keys))
+        keys = tuple(key.format_map(words) for key in place.keys)
+        return Found(chosen, keys, listed=self.shape == "named")
 
     def entry(
         self, name: str, command: Sequence[str], variables: Sequence[str]

@@ -22,7 +22,7 @@ __all__ = [
     "is_mapping",
 ]
 
-Edit = Callable[[str, Sequence[str], Any], str]
+Edit = Callable[[str, Sequence[str], Any, bool], str]
 Cut = Callable[[str, Sequence[str]], str]
 
 
@@ -38,13 +38,17 @@ class Format:
     _put: Edit
     _drop: Cut
 
-    def put(self, text: str, path: Sequence[str], value: object) -> str:
-        """Return the text in which a value stands at a path.
+    def put(self, text: str, path: Sequence[str], value: object, *, listed: bool = False) -> str:
+        """Return the text in which a value stands at a path, or last in a new list there.
 
         Raises:
             UneditableError: That cannot be done without changing more.
         """
-        return self._checked(self._put, text, placed(self.read(text), path, value), path, value)
+        try:
+            meant = placed(self.read(text), path, value, listed=listed)
+            return self._checked(self._put(text, path, value, listed), meant)
+        except (ValueError, LookupError):
+            raise UneditableError from None
 
     def drop(self, text: str, path: Sequence[str]) -> str:
         """Return the text in which nothing stands at a path.
@@ -52,16 +56,15 @@ class Format:
         Raises:
             UneditableError: That cannot be done without changing more.
         """
-        return self._checked(self._drop, text, dropped(self.read(text), path), path)
-
-    def _checked(self, edit: Callable[..., str], text: str, meant: Tree, *edits: object) -> str:
         try:
-            changed = edit(text, *edits)
-            if pruned(self.read(changed)) == pruned(meant):
-                return changed
+            return self._checked(self._drop(text, path), dropped(self.read(text), path))
         except (ValueError, LookupError):
-            pass
-        raise UneditableError
+            raise UneditableError from None
+
+    def _checked(self, changed: str, meant: Tree) -> str:
+        if pruned(self.read(changed)) != pruned(meant):
+            raise UneditableError
+        return changed
 
 
 JSON = Format(jsonc.read, jsonc.put, jsonc.drop)

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from aggregator.cli.documents.trees import Tree, is_list, is_mapping, is_named, others
+from aggregator.cli.documents.trees import Tree, is_list, is_mapping, others
 
 Holder = MappingNode | SequenceNode
 
@@ -35,19 +35,19 @@ def read(text: str) -> Tree:
     return value
 
 
-def put(text: str, path: Sequence[str], value: object) -> str:
+def put(text: str, path: Sequence[str], value: object, listed: bool = False) -> str:
     """Return the text with a value at a path."""
     root = _composed(text)
     if root is None:
-        return _appended(text, _nested(path, value))
+        return _appended(text, _nested(path, value, listed=listed))
     if _find(root, path) is not None:
-        return put(drop(text, path), path, value)
+        return put(drop(text, path), path, value, listed)
     node, rest = root, list(path)
     while len(rest) > 1 and (child := _child(node, rest[0])) is not None and not _is_null(child):
         node, rest = child, rest[1:]
     if len(rest) > 1 and (key := _key(node, rest[0])) is not None:
-        return _under(text, node, key, _nested(rest[1:], value))
-    return _inserted(text, node, rest, value)
+        return _under(text, node, key, _nested(rest[1:], value, listed=listed))
+    return _inserted(text, node, _nested(rest, value, listed=listed))
 
 
 def drop(text: str, path: Sequence[str]) -> str:
@@ -72,14 +72,19 @@ def drop(text: str, path: Sequence[str]) -> str:
     return "".join(lines[:first] + lines[last:])
 
 
-def _inserted(text: str, node: Node, rest: Sequence[str], value: object) -> str:
-    """Put a value at the end of a mapping or a list."""
-    is_list = isinstance(node, SequenceNode)
-    added = [value] if is_list else _nested(rest, value)
-    if not isinstance(node, MappingNode | SequenceNode):
-        raise KeyError(rest[0])
-    if node.flow_style:
-        return _inserted_in_flow(text, node, added)
+def _inserted(text: str, node: Node, added: Any) -> str:  # noqa: ANN401 - YAML
+    """Put something at the end of a mapping or a list."""
+    match node:
+        case MappingNode():
+            pass
+        case SequenceNode():
+            added = list(added.values()) if is_mapping(added) else added
+        case _:
+            raise LookupError
+    return _inserted_in_flow(text, node, added) if node.flow_style else _as_block(text, node, added)
+
+
+def _as_block(text: str, node: Holder, added: Any) -> str:  # noqa: ANN401 - YAML
     lines = text.splitlines(keepends=True)
     end = _end(text, node)
     if lines and not lines[end - 1].endswith("\n"):
@@ -196,9 +201,10 @@ def _line_indent(text: str, position: int) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _nested(path: Sequence[str], value: object) -> Any:  # noqa: ANN401 - YAML
+def _nested(path: Sequence[str], value: object, *, listed: bool) -> Any:  # noqa: ANN401 - YAML
+    """Return a value inside all that leads to it."""
     *outer, last = path
-    nested: Any = [value] if outer and is_named(value, last) else {last: value}
+    nested: Any = [value] if listed else {last: value}
     for key in reversed(outer):
         nested = {key: nested}
     return nested

@@ -57,7 +57,7 @@ def read(text: str) -> Tree:
     return value
 
 
-def put(text: str, path: Sequence[str], value: object) -> str:
+def put(text: str, path: Sequence[str], value: object, _listed: bool = False) -> str:
     """Return the text with a value at a path."""
     if not _after_space(text, 0) < len(text):
         text = "{\n}\n"

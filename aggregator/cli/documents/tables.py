@@ -18,7 +18,7 @@ def read(text: str) -> Tree:
     return tomllib.loads(text)
 
 
-def put(text: str, path: Sequence[str], value: object) -> str:
+def put(text: str, path: Sequence[str], value: object, _listed: bool = False) -> str:
     """Return the text with a value at a path."""
     document = tomlkit.parse(text)
     holder: Any = document

@@ -8,32 +8,46 @@ Tree = dict[str, Any]
 """What a file says; in a list of mappings, each is found by the name it gives itself."""
 
 
-def placed(tree: Tree, path: Sequence[str], value: object) -> Tree:
-    """Return the tree with a value at a path."""
+def placed(tree: Tree, path: Sequence[str], value: object, *, listed: bool) -> Tree:
+    """Return the tree with a value at a path.
+
+    Raises:
+        LookupError: Something else is in the way.
+    """
     changed = deepcopy(tree)
     holder: Any = changed
-    for key in path[:-1]:
-        if holder.get(key) is None:
-            holder[key] = [] if is_named(value, path[-1]) else {}
+    for at, key in enumerate(path[:-1]):
+        if _entries(holder).get(key) is None:
+            holder[key] = [] if listed and at == len(path) - 2 else {}
         holder = holder[key]
     if is_list(holder):
         holder[:] = [*others(holder, path[-1]), value]
     else:
-        holder[path[-1]] = value
+        _entries(holder)[path[-1]] = value
     return changed
 
 
 def dropped(tree: Tree, path: Sequence[str]) -> Tree:
-    """Return the tree with nothing at a path."""
+    """Return the tree with nothing at a path.
+
+    Raises:
+        LookupError: Nothing is there.
+    """
     changed = deepcopy(tree)
     holder: Any = changed
     for key in path[:-1]:
-        holder = holder[key]
+        holder = _entries(holder)[key]
     if is_list(holder):
         holder[:] = others(holder, path[-1])
     else:
-        del holder[path[-1]]
+        del _entries(holder)[path[-1]]
     return changed
+
+
+def _entries(value: Any) -> Tree:  # noqa: ANN401 - whatever a file has
+    if not is_mapping(value):
+        raise LookupError
+    return value
 
 
 def pruned(value: Any) -> Any:  # noqa: ANN401 - whatever a file has

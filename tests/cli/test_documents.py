@@ -1,0 +1,154 @@
+"""Editing files that belong to people: what is meant changes, every other byte stays."""
+
+import json
+import tomllib
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.cli.documents import JSON, TOML, YAML, Format, UneditableError
+
+ENTRY = {"command": "aggregator", "args": ["serve", "--config", "/a b/servers.yaml"]}
+
+RESTORED = [
+    (JSON, '{"mcpServers": {}}', ("mcpServers",)),
+    (JSON, '{\n\t"mcpServers": {\n\t\t"x": {} // c\n\t}\n}\n', ("mcpServers",)),
+    (JSON, '{\n  "mcpServers": {\n    "x": {},\n  }, /* c */\n}\n', ("mcpServers",)),
+    (JSON, '{"a": {"mcpServers": {"x": 1}}}', ("a", "mcpServers")),
+    (JSON, '{\r\n  "mcpServers": {\r\n    "x": 1\r\n  }\r\n}\r\n', ("mcpServers",)),
+    (YAML, "servers:\n  x:\n    command: y   # c\n\n# tail\n", ("servers",)),
+    (YAML, "servers:\n  x: 1\n\n  y: 2\n\n#  z: 3\nother: 1\n", ("servers",)),
+    (YAML, "a: 1\nservers: {}\n", ("servers",)),
+    (YAML, "servers:\n    deep: {a: 1}\nlast: |\n  text\n", ("servers",)),
+    (TOML, "a = 1 # c\n[mcp_servers.x]\ncommand = 'y'\n\n[z]\nb = 2\n", ("mcp_servers",)),
+    (TOML, "", ("mcp_servers",)),
+]
+"""Files that are the same again once an entry has come and gone."""
+
+
+@pytest.mark.parametrize(("form", "text", "keys"), RESTORED)
+def test_an_entry_comes_and_goes_without_a_trace(
+    form: Format, text: str, keys: tuple[str, ...]
+) -> None:
+    added = form.put(text, (*keys, "toolbox"), ENTRY)
+
+    assert form.drop(added, (*keys, "toolbox")) == text
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (JSON, ""),
+        (JSON, "// nothing yet\n"),
+        (JSON, "{}"),
+        (JSON, '{"a": 1}'),
+        (JSON, '{"s": {"toolbox": 1, "b": 2}}'),
+        (YAML, ""),
+        (YAML, "# nothing yet\n"),
+        (YAML, "s:\n"),
+        (YAML, "s:\n  # to come\nb: 1"),
+        (YAML, "s: {a: {command: b}}\n"),
+        (YAML, "s:\n  toolbox: 1\n  b: 2\n"),
+        (YAML, "s:\n  toolbox: 1"),
+        (TOML, "[s]\n"),
+        (TOML, "s = {a = 1}\n"),
+        (TOML, "[s.toolbox]\na = 1\n[s.b]\n"),
+    ],
+)
+def test_an_entry_finds_its_place_in_any_file(form: Format, text: str) -> None:
+    before = form.read(text)
+
+    after = form.read(form.put(text, ("s", "toolbox"), ENTRY))
+
+    assert after == {**before, "s": {**(before.get("s") or {}), "toolbox": ENTRY}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["s:\n- name: a\n  b: 1\n", "s:\n  - name: a\n    b: 1\nz: 1\n", "s: []\n", "z: 1\n", "s:\n"],
+)
+def test_a_list_takes_an_entry_by_its_name(text: str) -> None:
+    entry = {"name": "toolbox", **ENTRY}
+
+    added = YAML.put(text, ("s", "toolbox"), entry, listed=True)
+    replaced = YAML.put(added, ("s", "toolbox"), {**entry, "x": 1}, listed=True)
+
+    assert YAML.read(added)["s"][-1] == entry
+    assert [each["name"] for each in YAML.read(replaced)["s"]].count("toolbox") == 1
+    assert "toolbox" not in YAML.drop(replaced, ("s", "toolbox"))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (JSON, '{"s": 3}'),
+        (JSON, '{"s": [1'),
+        (JSON, '{"a" 1}'),
+        (JSON, '{"a": 1 "b": 2}'),
+        (JSON, "{a: 1}"),
+        (JSON, '{"a": ?}'),
+        (JSON, "{} {}"),
+        (JSON, "[]"),
+        (YAML, "s: text\n"),
+        (YAML, "- a\n"),
+        (YAML, "a: [\n"),
+        (TOML, "s = 3\n"),
+        (TOML, "s =\n"),
+    ],
+)
+def test_what_cannot_be_edited_safely_is_refused(form: Format, text: str) -> None:
+    with pytest.raises(UneditableError):
+        form.put(text, ("s", "toolbox"), ENTRY)
+
+
+@pytest.mark.parametrize("form", [JSON, YAML, TOML])
+def test_what_is_not_there_cannot_be_dropped(form: Format) -> None:
+    with pytest.raises(UneditableError):
+        form.drop("", ("s", "toolbox"))
+
+
+def test_a_comment_stays_with_what_it_is_about() -> None:
+    text = '{\n  "a": 1, // about a\n  // about b\n  "b": 2\n}\n'
+
+    assert JSON.drop(text, ("a",)) == '{\n  // about a\n  // about b\n  "b": 2\n}\n'
+    assert JSON.drop(text, ("b",)) == '{\n  "a": 1 // about a\n  // about b\n}\n'
+
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8)
+keys = st.from_regex(r"[a-z][a-z0-9_-]{0,6}", fullmatch=True).filter(lambda key: key != "null")
+entries = st.dictionaries(keys, st.one_of(words, st.booleans(), st.lists(words, max_size=3)))
+files = st.dictionaries(keys, st.dictionaries(keys, entries, max_size=3), max_size=3)
+
+
+@given(tree=files, section=keys, name=keys, entry=entries)
+def test_json_reads_as_meant_after_any_edit(
+    tree: dict[str, object], section: str, name: str, entry: dict[str, object]
+) -> None:
+    for indent in (None, 2, "\t"):
+        text = json.dumps(tree, indent=indent, ensure_ascii=False)
+        added = JSON.put(text, (section, name), entry)
+        assert json.loads(added)[section][name] == entry
+        assert name not in JSON.read(JSON.drop(added, (section, name)))[section]
+
+
+@given(tree=files, section=keys, name=keys, entry=entries)
+def test_yaml_reads_as_meant_after_any_edit(
+    tree: dict[str, object], section: str, name: str, entry: dict[str, object]
+) -> None:
+    for flow in (False, None):
+        text = yaml.safe_dump(tree, default_flow_style=flow, allow_unicode=True)
+        added = YAML.put(text, (section, name), entry)
+        assert yaml.safe_load(added)[section][name] == entry
+        assert name not in YAML.read(YAML.drop(added, (section, name)))[section]
+
+
+@given(section=keys, name=keys, entry=entries)
+def test_toml_reads_as_meant_after_any_edit(
+    section: str, name: str, entry: dict[str, object]
+) -> None:
+    added = TOML.put("a-first = 1 # c\n", (section, name), entry)
+
+    assert tomllib.loads(added)[section][name] == entry
+    assert TOML.drop(added, (section, name)).startswith("a-first = 1 # c\n")

@@ -1,0 +1,273 @@
+"""Taking over the servers of every client, in the words of `servers.yaml`."""
+
+import stat
+
+import pytest
+import yaml
+
+from aggregator.cli.environment import ExitStatus
+from aggregator.config import load_config
+from aggregator.names import ServerName
+from tests.cli.shell import Shell, sample
+
+TRACKER_TOKEN = {"TRACKER_TOKEN": "${TRACKER_TOKEN}"}
+DOCS = "https://docs.example.com/mcp"
+
+EXPECTED: dict[str, dict[str, object]] = {
+    "claude-code": {
+        "github": {
+            "url": "https://api.githubcopilot.com/mcp/",
+            "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"},
+        },
+        "tracker": {
+            "command": "npx",
+            "args": ["-y", "@acme/tracker@1.2.3", "--host", "${TRACKER_HOST:-localhost}"],
+            "env": TRACKER_TOKEN,
+            "alwaysLoad": True,
+        },
+    },
+    "claude-desktop": {
+        "files": {
+            "command": "/usr/local/bin/file-server",
+            "args": ["/home/me/Documents", "literal $${NOT_A_VARIABLE}"],
+        }
+    },
+    "codex": {
+        "github": {
+            "url": "https://api.githubcopilot.com/mcp/",
+            "headers": {"X-Team": "${TEAM_ID}", "Authorization": "Bearer ${GITHUB_TOKEN}"},
+        },
+        "tracker": {
+            "command": "tracker-mcp",
+            "args": ["--stdio"],
+            "env": {"LEVEL": "info", **TRACKER_TOKEN},
+            "connectTimeout": "20s",
+            "callTimeout": "90s",
+            "tools": {"allow": ["list_issues", "get_issue"]},
+        },
+    },
+    "gemini-cli": {
+        "github": {
+            "url": "https://api.githubcopilot.com/mcp/",
+            "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"},
+        },
+        "old": {"url": "https://example.com/sse", "type": "sse", "callTimeout": "30s"},
+        "tracker": {
+            "command": "tracker-mcp",
+            "env": {**TRACKER_TOKEN, "ROOT": "${APPDATA}"},
+            "tools": {"allow": ["list_issues"], "deny": ["delete_issue"]},
+        },
+    },
+    "copilot-cli": {
+        "tracker": {
+            "command": "tracker-mcp",
+            "args": ["--team", "${TEAM}"],
+            "env": {"TRACKER_TOKEN": "${TRACKER_TOKEN:-none}"},
+        },
+        "docs": {"url": DOCS, "tools": {"allow": ["search_docs"]}},
+    },
+    "vscode": {
+        "tracker": {
+            "command": "tracker-mcp",
+            "args": ["--root", "PROJECT/data"],
+            "env": {**TRACKER_TOKEN, "HOST": "${TRACKER_HOST}"},
+            "envFile": "PROJECT/.tracker.env",
+        }
+    },
+    "cursor": {
+        "tracker": {
+            "command": "tracker-mcp",
+            "args": ["--cache", "${HOME}/.cache/tracker"],
+            "env": TRACKER_TOKEN,
+        }
+    },
+    "windsurf": {"docs": {"url": DOCS, "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"}}},
+    "cline": {
+        "tracker": {"command": "tracker-mcp", "callTimeout": "120s", "enabled": False},
+        "docs": {"url": DOCS},
+    },
+    "roo": {
+        "tracker": {
+            "command": "tracker-mcp",
+            "env": TRACKER_TOKEN,
+            "tools": {"deny": ["delete_issue"]},
+        }
+    },
+    "zed": {
+        "tracker": {"command": "tracker-mcp", "args": ["--stdio"], "env": {"LEVEL": "info"}},
+        "older": {"command": "old-mcp", "args": ["-x"]},
+    },
+    "goose": {
+        "tracker": {
+            "command": "tracker-mcp",
+            "args": ["--stdio"],
+            "env": {"LEVEL": "info", **TRACKER_TOKEN},
+            "callTimeout": "300s",
+        }
+    },
+    "opencode": {
+        "tracker": {
+            "command": ["npx", "-y", "tracker-mcp@2.0.0"],
+            "env": {**TRACKER_TOKEN, "KEY": "${TRACKER_KEY}"},
+        },
+        "docs": {
+            "url": DOCS,
+            "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"},
+            "enabled": False,
+        },
+    },
+    "continue": {
+        "tracker": {"command": "tracker-mcp", "args": ["--stdio"], "env": TRACKER_TOKEN},
+        "My-docs": {"url": DOCS, "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"}},
+    },
+    "librechat": {
+        "tracker": {
+            "command": "tracker-mcp",
+            "args": ["--stdio"],
+            "env": TRACKER_TOKEN,
+            "callTimeout": "60s",
+        },
+        "docs": {"url": DOCS, "headers": {"X-User": "me"}},
+    },
+}
+
+
+@pytest.mark.parametrize("client", EXPECTED)
+def test_the_servers_of_a_client_are_taken_over(shell: Shell, client: str) -> None:
+    shell.give(client)
+
+    ran = shell.run("import", client, "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    path = shell.project / "servers.yaml"
+    text = path.read_text(encoding="utf-8").replace(str(shell.project), "PROJECT")
+    assert yaml.safe_load(text)["servers"] == EXPECTED[client]
+    assert set(load_config(path, shell.variables).servers) == set(EXPECTED[client])
+
+
+@pytest.mark.parametrize("client", EXPECTED)
+def test_a_file_tells_its_servers_wherever_it_lies(shell: Shell, client: str) -> None:
+    copy = shell.project / sample(client).name
+    copy.write_bytes(sample(client).read_bytes())
+
+    ran = shell.run("import", copy.name, "--into", "taken.yaml", "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    taken = yaml.safe_load((shell.project / "taken.yaml").read_text(encoding="utf-8"))
+    assert set(taken["servers"]) == set(EXPECTED[client])
+
+
+def test_without_a_name_every_client_is_read(shell: Shell) -> None:
+    shell.give("cursor")
+    shell.give("zed")
+    shell.give("windsurf")
+
+    ran = shell.run("import", "--yes")
+
+    taken = yaml.safe_load((shell.project / "servers.yaml").read_text(encoding="utf-8"))
+    assert list(taken["servers"]) == ["tracker", "docs", "older"]
+    assert "another server of that name" in ran.err
+
+
+def test_a_secret_moves_to_a_file_for_its_owner_alone_and_is_never_shown(shell: Shell) -> None:
+    shell.give("claude-code")
+
+    ran = shell.run("import", "claude-code", "--yes")
+
+    env_file = shell.project / ".env"
+    assert env_file.read_text(encoding="utf-8") == "TRACKER_TOKEN=trk-0123456789abcdef\n"
+    assert stat.S_IMODE(env_file.stat().st_mode) == 0o600
+    assert "trk-0123456789abcdef" not in ran.out + ran.err
+    assert "+TRACKER_TOKEN=***" in ran.out
+    servers = load_config(shell.project / "servers.yaml", {}).servers
+    assert servers[ServerName("tracker")].env["TRACKER_TOKEN"] == "trk-0123456789abcdef"  # noqa: S105 - a sample
+
+
+def test_comments_of_a_file_that_is_there_survive(shell: Shell) -> None:
+    written = "# mine\nservers:\n  notes:   # old\n    command: x\n\n# the end\n"
+    path = shell.write_servers(written)
+    shell.give("cursor")
+
+    shell.run("import", "cursor", "--yes")
+
+    after = path.read_text(encoding="utf-8")
+    assert [line for line in written.splitlines() if line not in after] == []
+    assert list(load_config(path, {}).servers) == ["notes", "tracker"]
+
+
+def test_importing_twice_changes_nothing(shell: Shell) -> None:
+    shell.give("claude-code")
+    shell.run("import", "claude-code", "--yes")
+    before = {path: path.read_bytes() for path in shell.project.iterdir()}
+
+    again = shell.run("import", "claude-code", "--yes")
+
+    assert "Nothing is to be changed" in again.err
+    assert {path: path.read_bytes() for path in shell.project.iterdir()} == before
+
+
+def test_the_diff_comes_first_and_a_no_is_a_no(shell: Shell) -> None:
+    shell.give("cursor")
+
+    ran = shell.run("import", "cursor", typed="n\n")
+
+    assert "+    command: tracker-mcp" in ran.out
+    assert ran.status is ExitStatus.ERROR
+    assert not (shell.project / "servers.yaml").exists()
+
+
+def test_our_own_registration_is_not_taken_for_a_server(shell: Shell) -> None:
+    shell.write_servers("servers:\n  notes:\n    command: x\n")
+    shell.run("install", "cursor", "--yes")
+
+    ran = shell.run("import", "cursor", "--yes")
+
+    assert "Nothing is to be changed" in ran.err
+
+
+def test_what_is_asked_for_or_read_from_a_file_is_pointed_out(shell: Shell) -> None:
+    shell.give("vscode")
+    shell.give("opencode")
+
+    asked = shell.run("import", "vscode", "--yes")
+    read = shell.run("import", "opencode", "--into", "other.yaml", "--yes")
+
+    assert "set `TRACKER_TOKEN`, which the client asked you for" in asked.err
+    assert "set `TRACKER_KEY` to what is in `~/.tracker-key`" in read.err
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "problem"),
+    [
+        ("nope.json", None, "does not exist"),
+        ("cursr", None, "there is no client `cursr`"),
+        ("cursor", None, "Cursor has no servers"),
+        ("bad.json", "{", "cannot be understood"),
+        ("bad.yaml", "a: [", "cannot be understood"),
+        ("bad.toml", "a =", "cannot be understood"),
+        ("none.json", '{"a": 1}', "names no servers"),
+        (None, None, "no client with servers"),
+    ],
+)
+def test_what_cannot_be_imported_is_said_in_one_line(
+    shell: Shell, source: str | None, text: str | None, problem: str
+) -> None:
+    if source and text is not None:
+        (shell.project / source).write_text(text, encoding="utf-8")
+
+    ran = shell.run("import", *([source] if source else []), "--yes")
+
+    assert ran.status in (ExitStatus.ERROR, ExitStatus.USAGE)
+    assert ran.err.startswith("error: ")
+    assert problem in ran.err.splitlines()[0]
+
+
+def test_an_entry_that_makes_no_sense_is_left_out_and_named(shell: Shell) -> None:
+    (shell.project / "m.json").write_text(
+        '{"mcpServers": {"empty": {}, "fine": {"command": "x"}}}', encoding="utf-8"
+    )
+
+    ran = shell.run("import", "m.json", "--yes")
+
+    assert "`empty` is left out: `empty` has neither `command` nor `url`" in ran.err
+    assert list(load_config(shell.project / "servers.yaml", {}).servers) == ["fine"]

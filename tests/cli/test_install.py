@@ -1,0 +1,241 @@
+"""Installing into a client, and undoing it to the byte."""
+
+from pathlib import Path
+
+import pytest
+
+from aggregator.cli.documents import format_of, found
+from aggregator.cli.environment import ExitStatus
+from aggregator.cli.foreign import Source, servers_in
+from aggregator.cli.registry import CLIENTS
+from tests.cli.shell import Shell, sample
+
+SERVERS = "servers:\n  notes:\n    command: notes-mcp\n    env: {KEY: '${NOTES_KEY}'}\n"
+NAMES = [client.name for client in CLIENTS]
+KEPT_LOADED = {
+    "claude-code": {"type": "stdio", "alwaysLoad": True},
+    "codex": {"required": True, "omit_tools_from": ["deferred"], "env_vars": ["NOTES_KEY"]},
+    "copilot-cli": {"type": "local", "tools": ["*"], "deferTools": "never"},
+    "gemini-cli": {"env": {"NOTES_KEY": "$NOTES_KEY"}},
+    "goose": {"type": "stdio", "enabled": True},
+    "opencode": {"type": "local", "enabled": True},
+}
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_installing_adds_one_entry_and_undoing_restores_every_byte(
+    shell: Shell, client: str
+) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give(client)
+    before = path.read_bytes()
+
+    installed = shell.run("install", client, "--yes")
+
+    assert installed.status is ExitStatus.FINE, installed.err
+    place = shell.place(client)
+    form = format_of(path)
+    text = path.read_text(encoding="utf-8")
+    entry = found(form.read(text), (*place.keys, "toolbox"))
+    assert "servers.yaml" in str(entry)
+    assert {**entry, **KEPT_LOADED.get(client, {})} == entry
+    assert form.read(form.drop(text, (*place.keys, "toolbox"))) == form.read(before.decode())
+
+    undone = shell.run("install", client, "--undo", "--yes")
+
+    assert undone.status is ExitStatus.FINE
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_every_line_of_the_file_survives_the_installation(shell: Shell, client: str) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give(client)
+    lines = [line.rstrip(",") for line in path.read_text(encoding="utf-8").splitlines()]
+
+    shell.run("install", client, "--yes")
+
+    after = path.read_text(encoding="utf-8")
+    if client != "windsurf":  # all on one line
+        assert [line for line in lines if line not in after] == []
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_a_file_that_was_not_there_is_made_and_taken_away(shell: Shell, client: str) -> None:
+    shell.write_servers(SERVERS)
+    place = shell.place(client)
+    path = place.path
+
+    assert shell.run("install", client, "--yes").status is ExitStatus.FINE
+    servers = found(format_of(path).read(path.read_text(encoding="utf-8")), place.keys)
+    assert isinstance(servers, list if client == "continue" else dict)
+
+    assert shell.run("install", client, "--undo", "--yes").status is ExitStatus.FINE
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("client", [name for name in NAMES if name != "librechat"])
+def test_moving_takes_the_servers_over_and_undoing_gives_them_back(
+    shell: Shell, client: str
+) -> None:
+    path = shell.give(client)
+    before = path.read_bytes()
+
+    moved = shell.run("install", client, "--move", "--yes")
+
+    assert moved.status is ExitStatus.FINE, moved.err
+    place = shell.place(client)
+    left = servers_in(Source(path, place.keys))
+    assert [name for name in left if name != "developer"] == ["toolbox"]
+    assert (shell.project / "servers.yaml").exists()
+
+    shell.run("install", client, "--undo", "--yes")
+
+    assert path.read_bytes() == before
+    assert list(shell.project.iterdir()) == []
+
+
+def test_nothing_is_written_unless_a_person_agrees(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("zed")
+
+    refused = shell.run("install", "zed", typed="n\n")
+    silent = shell.run("install", "zed", typed="")
+    agreed = shell.run("install", "zed", typed="y\n")
+
+    assert (refused.status, silent.status) == (ExitStatus.ERROR, ExitStatus.ERROR)
+    assert "--yes" in silent.err
+    assert agreed.status is ExitStatus.FINE
+    assert '+    "toolbox": {' in agreed.out
+    assert path.read_bytes() != sample("zed").read_bytes()
+
+
+def test_what_the_client_wrote_in_the_meantime_is_kept(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("claude-code")
+    shell.run("install", "claude-code", "--move", "--yes")
+    path.write_text(path.read_text(encoding="utf-8").replace("42", "43"), encoding="utf-8")
+
+    undone = shell.run("install", "claude-code", "--undo", "--yes")
+
+    assert undone.status is ExitStatus.FINE
+    assert "has been changed since" in undone.err
+    form = format_of(path)
+    expected = sample("claude-code").read_text(encoding="utf-8").replace("42", "43")
+    assert form.read(path.read_text(encoding="utf-8")) == form.read(expected)
+
+
+def test_installing_again_keeps_the_first_backup(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("cursor")
+    before = path.read_bytes()
+    shell.run("install", "cursor", "--yes")
+    other = shell.project / "team.yaml"
+    other.write_text(SERVERS, encoding="utf-8")
+
+    again = shell.run("install", "cursor", "--yes", "--config", str(other))
+    same = shell.run("install", "cursor", "--yes", "--config", str(other))
+    shell.run("install", "cursor", "--undo", "--yes")
+
+    assert again.status is ExitStatus.FINE
+    assert "already" in same.err
+    assert path.read_bytes() == before
+
+
+def test_a_project_can_have_a_registration_of_its_own(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    shell.run("install", "claude-code", "--scope", "project", "--yes", "--name", "team")
+    shell.run("install", "claude-code", "--scope", "local", "--yes")
+
+    assert "team" in (shell.project / ".mcp.json").read_text(encoding="utf-8")
+    assert str(shell.project) in (shell.home / ".claude.json").read_text(encoding="utf-8")
+
+
+def test_a_link_to_a_file_stays_a_link(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    real = shell.home / "dotfiles.json"
+    real.write_bytes(sample("cursor").read_bytes())
+    path = shell.place("cursor").path
+    path.parent.mkdir()
+    path.symlink_to(real)
+
+    shell.run("install", "cursor", "--yes")
+
+    assert path.is_symlink()
+    assert "toolbox" in real.read_text(encoding="utf-8")
+
+
+def test_no_secret_of_the_client_is_shown(shell: Shell) -> None:
+    path = shell.give("claude-code")
+    secret = "trk-0123456789abcdef"  # noqa: S105 - that of the sample
+    assert secret in path.read_text(encoding="utf-8")
+
+    moved = shell.run("install", "claude-code", "--move", "--yes")
+    undone = shell.run("install", "claude-code", "--undo", "--yes")
+
+    assert secret not in moved.out + moved.err + undone.out + undone.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["claud-code"], "there is no client `claud-code`"),
+        (["codex", "--scope", "project"], "Codex has no scope `project`"),
+        (["codex", "--undo"], "`toolbox` is not registered in Codex"),
+        (["codex", "--config", "nope.yaml"], "nope.yaml` does not exist"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    shell: Shell, arguments: list[str], problem: str
+) -> None:
+    ran = shell.run("install", *arguments)
+
+    assert ran.status in (ExitStatus.ERROR, ExitStatus.USAGE)
+    assert problem in ran.err.splitlines()[0]
+
+
+@pytest.mark.parametrize("text", ["not json", '{"mcpServers": 3}', '{"mcpServers": []', "[1]"])
+def test_a_file_that_is_not_understood_is_left_alone(shell: Shell, text: str) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.place("cursor").path
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+
+    ran = shell.run("install", "cursor", "--yes")
+
+    assert ran.status is ExitStatus.ERROR
+    assert ran.err.startswith("error: ")
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_directory_that_cannot_be_written_to_is_said(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    # Even the superuser cannot write below a file.
+    (shell.home / ".cursor").write_text("", encoding="utf-8")
+
+    ran = shell.run("install", "cursor", "--yes")
+
+    assert ran.status is ExitStatus.ERROR
+    assert "cannot be" in ran.err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("darwin", {}, "Library/Application Support/Claude/claude_desktop_config.json"),
+        ("linux", {}, ".config/Claude/claude_desktop_config.json"),
+        ("linux", {"XDG_CONFIG_HOME": "/etc/xdg"}, "/etc/xdg/Claude/claude_desktop_config.json"),
+        (
+            "win32",
+            {"APPDATA": "/Roaming", "USERPROFILE": "/Users/me"},
+            "/Roaming/Claude/claude_desktop_config.json",
+        ),
+    ],
+)
+def test_each_platform_has_its_places(
+    shell: Shell, platform: str, variables: dict[str, str], expected: str
+) -> None:
+    shell.platform, shell.variables = platform, variables
+
+    assert shell.place("claude-desktop").path == shell.home / Path(expected)
