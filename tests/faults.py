@@ -10,6 +10,10 @@ from typing import Any, NoReturn
 Json = dict[str, Any]
 
 TEXT = '{"content":[{"type":"text","text":"#"}]}'
+DAMAGE = (
+    b"", b"\n", b"\r", b"\0", b"\xff", b'"', b"\\", b"{", b"}", b"[", b"]",
+    b"\\ud83d", b"9" * 5000, b"[" * 5000, b'"id":7,', b"\xef\xbb\xbf",
+)  # fmt: skip
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -131,6 +135,19 @@ def storm(wire: Wire, identifier: object, size: int) -> None:
     wire.text(identifier, "after the storm")
 
 
+def mutations(wire: Wire, identifier: object, size: int) -> None:
+    """Write damaged answers to calls nobody made, with a whole message now and then."""
+    whole = raw_answer(987_654, TEXT) + b"\n"
+    state = 1
+    for number in range(size or 1000):
+        state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
+        start, length, pick = state >> 24 & 63, state >> 30 & 31, state >> 35 & 15
+        wire.write(whole[:start] + DAMAGE[pick] + whole[start + length :])
+        if number % 100 == 0:
+            wire.send(CHANGED)
+    wire.text(identifier, "after the damage")
+
+
 def twice(wire: Wire, identifier: object, _size: int) -> None:
     wire.text(identifier, "first")
     wire.text(identifier, "second")
@@ -235,6 +252,7 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "close_stdin": close_stdin,
     "close_stdout": close_stdout,
     "storm": storm,
+    "mutations": mutations,
     "twice": twice,
     "stranger": stranger,
     "stderr": stderr_flood,

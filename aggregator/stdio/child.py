@@ -15,7 +15,7 @@ from mcp.client.stdio import get_default_environment
 
 from aggregator.stdio.decoding import Noise
 from aggregator.stdio.pipes import MAX_NOISE, MessageReader, MessageWriter, discard, read_some
-from aggregator.stdio.process import Pipes, Process, close_descriptor, describe_status, spawn
+from aggregator.stdio.process import Pipes, Process, close_pipe, describe_status, spawn
 from aggregator.stdio.rate import Allowance
 from aggregator.stdio.tail import Redaction, Tail, printable
 from aggregator.stdio.watchdog import Watchdog
@@ -65,7 +65,10 @@ class Child:
         self._noise_allowance = Allowance(LOGGED_PER_MINUTE)
         self._exited = anyio.Event()
         self._reader = MessageReader(
-            pipes.stdout, spec.max_message_bytes, on_noise=self._on_noise, on_end=self._settle
+            pipes.stdout.fileno(),
+            spec.max_message_bytes,
+            on_noise=self._on_noise,
+            on_end=self._settle,
         )
         self._writer = MessageWriter(pipes.stdin)
         self.noise_count = 0
@@ -128,12 +131,12 @@ class Child:
         self._writer.close()
         async with anyio.create_task_group() as tasks:
             # A child that is stuck writing could not see that its input has ended.
-            tasks.start_soon(discard, self._pipes.stdout)
+            tasks.start_soon(discard, self._pipes.stdout.fileno())
             tasks.start_soon(self._read_stderr)
             await self._process.end()
             tasks.cancel_scope.cancel()
-        close_descriptor(self._pipes.stdout)
-        close_descriptor(self._pipes.stderr)
+        close_pipe(self._pipes.stdout)
+        close_pipe(self._pipes.stderr)
         self._process.close()
 
     async def _watch(self) -> None:
@@ -153,7 +156,7 @@ class Child:
             await self._exited.wait()
 
     async def _read_stderr(self) -> None:
-        while chunk := await read_some(self._pipes.stderr):
+        while chunk := await read_some(self._pipes.stderr.fileno()):
             self._stderr.add(chunk)
             for line in chunk[:LOGGED_BYTES].splitlines():
                 if not self._stderr_allowance.grant(anyio.current_time()):
@@ -197,4 +200,6 @@ async def open_child(
     finally:
         with anyio.CancelScope(shield=True):
             await child.stop()
-        watchdog.release(process.pid)
+        # One that could not be ended, stuck in the kernel, is left to the watchdog.
+        if child.exit_status() is not None:
+            watchdog.release(process.pid)

@@ -9,7 +9,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import anyio
 import anyio.lowlevel
@@ -18,6 +18,7 @@ from mcp_types import JSONRPCNotification
 
 from aggregator.stdio.decoding import Decoded, Noise, decode
 from aggregator.stdio.framing import Framing, Overlong
+from aggregator.stdio.process import close_pipe
 
 CHUNK_BYTES = 64 * 1024
 """Bytes read at once: what a pipe holds."""
@@ -155,12 +156,12 @@ class MessageReader:
 class MessageWriter:
     """The messages a child is sent: what the SDK calls a write stream."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._fd = pipe.fileno()
         self._waiting = bytearray()
         self._wake = anyio.Event()
-        self._room = anyio.Event()
-        self._closed = False
+        self._room: anyio.Event | None = None
         self.broken = anyio.Event()
         """Set when the child no longer reads."""
         self.blocked_since: float | None = None
@@ -179,6 +180,7 @@ class MessageWriter:
                 return
         else:
             while len(self._waiting) >= WAITING_BYTES:
+                self._room = self._room or anyio.Event()
                 await self._room.wait()
         self._check()
         was_idle = not self._waiting
@@ -199,18 +201,14 @@ class MessageWriter:
 
     def close(self) -> None:
         """Close the pipe: the polite way to ask a child to end."""
-        if self._closed:
-            return
-        self._closed = True
-        anyio.notify_closing(self._fd)
-        os.close(self._fd)
+        close_pipe(self._pipe)
         self._forget()
 
     async def aclose(self) -> None:
         """Do nothing: the pipe belongs to the child, which outlives the session."""
 
     def _check(self) -> None:
-        if self._closed:
+        if self._pipe.closed:
             raise anyio.ClosedResourceError
         if self.broken.is_set():
             raise anyio.BrokenResourceError
@@ -225,7 +223,8 @@ class MessageWriter:
                 self.blocked_since = None
                 self._open_room()
         except BlockingIOError:
-            self.blocked_since = self.blocked_since or anyio.current_time()
+            if self.blocked_since is None:
+                self.blocked_since = anyio.current_time()
             return False
         except OSError:
             self.broken.set()
@@ -238,9 +237,9 @@ class MessageWriter:
         self._open_room()
 
     def _open_room(self) -> None:
-        if len(self._waiting) < WAITING_BYTES:
+        if self._room is not None and len(self._waiting) < WAITING_BYTES:
             self._room.set()
-            self._room = anyio.Event()
+            self._room = None
 
     async def __aenter__(self) -> Self:
         return self

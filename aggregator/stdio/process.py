@@ -30,11 +30,11 @@ class SpawnError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Pipes:
-    """Our ends of a process's standard streams: descriptors that never block."""
+    """Our ends of a process's standard streams, none of which ever blocks."""
 
-    stdin: int
-    stdout: int
-    stderr: int
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
 
 
 class Process:
@@ -90,7 +90,8 @@ class Process:
         """Reap the process if it has ended, and watch it no longer."""
         self._popen.poll()
         if self._pidfd is not None:
-            close_descriptor(self._pidfd)
+            anyio.notify_closing(self._pidfd)
+            os.close(self._pidfd)
             self._pidfd = None
 
     async def _end_by_force(self) -> None:
@@ -143,9 +144,7 @@ def spawn(
         )
     except (OSError, ValueError) as error:
         raise SpawnError(_reason(command[0], environment, cwd, error)) from error
-    pipes = Pipes(
-        own_descriptor(popen.stdin), own_descriptor(popen.stdout), own_descriptor(popen.stderr)
-    )
+    pipes = Pipes(unblocked(popen.stdin), unblocked(popen.stdout), unblocked(popen.stderr))
     return Process(popen), pipes
 
 
@@ -159,20 +158,19 @@ def describe_status(status: int) -> str:
         return f"was ended by signal {-status}"
 
 
-def own_descriptor(pipe: IO[bytes] | None) -> int:
-    """Take a pipe over from the object that holds it, as a descriptor that never blocks."""
+def unblocked(pipe: IO[bytes] | None) -> IO[bytes]:
+    """Make a pipe that was asked for one that never blocks."""
     if pipe is None:
         raise ValueError("the process was started without this pipe")
-    fd = os.dup(pipe.fileno())
-    pipe.close()
-    os.set_blocking(fd, False)
-    return fd
+    os.set_blocking(pipe.fileno(), False)
+    return pipe
 
 
-def close_descriptor(fd: int) -> None:
-    """Close a descriptor and wake whoever waits for it."""
-    anyio.notify_closing(fd)
-    os.close(fd)
+def close_pipe(pipe: IO[bytes]) -> None:
+    """Close a pipe and wake whoever waits for it."""
+    if not pipe.closed:
+        anyio.notify_closing(pipe.fileno())
+        pipe.close()
 
 
 def _reason(

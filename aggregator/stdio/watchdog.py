@@ -12,11 +12,11 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import anyio
 
-from aggregator.stdio.process import Process, close_descriptor, own_descriptor
+from aggregator.stdio.process import Process, close_pipe, unblocked
 from aggregator.stdio.sweeper import start_time
 
 COOKIE = "MCP_AGGREGATOR_COOKIE"
@@ -38,7 +38,7 @@ class Watchdog:
         self.cookie = secrets.token_hex(16)
         self._held: dict[int, int] = {}
         self._process: Process | None = None
-        self._input = -1
+        self._input: IO[bytes] | None = None
         self._started = anyio.Event()
         self._stack = AsyncExitStack()
 
@@ -56,17 +56,12 @@ class Watchdog:
         """Start the process unless it runs; call this before the first child is started."""
         if self._process is not None:
             return
-        popen = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-I", "-S", "-E", str(_PROGRAM)],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={},
-            cwd="/",
-            start_new_session=True,
-        )
-        self._process, self._input = Process(popen), own_descriptor(popen.stdin)
+        try:
+            popen = _popen()
+        except OSError:
+            # Better to serve without than not at all; the next child tries again.
+            return
+        self._process, self._input = Process(popen), unblocked(popen.stdin)
         self._tell(f"={self.cookie}")
         for pid, started in self._held.items():
             self._tell(f"+{pid} {started}")
@@ -95,8 +90,8 @@ class Watchdog:
         exc_tb: TracebackType | None,
     ) -> None:
         await self._stack.aclose()
-        if self._process is not None:
-            close_descriptor(self._input)
+        if self._process is not None and self._input is not None:
+            close_pipe(self._input)
             with anyio.move_on_after(FAREWELL, shield=True):
                 await self._process.exited()
             self._process.close()
@@ -106,9 +101,9 @@ class Watchdog:
         while True:
             await self._started.wait()
             self._started = anyio.Event()
-            if self._process is not None:
+            if self._process is not None and self._input is not None:
                 await self._process.exited()
-                close_descriptor(self._input)
+                close_pipe(self._input)
                 self._process.close()
                 self._process = None
             await anyio.sleep(RESTART_DELAY)
@@ -117,6 +112,20 @@ class Watchdog:
     def _tell(self, line: str) -> None:
         # A full or broken pipe means a watchdog that is stuck or dead: it is replaced when it
         # ends, and until then the cookie still finds the child.
-        if self._process is not None:
+        if self._input is not None and not self._input.closed:
             with suppress(BlockingIOError, BrokenPipeError):
-                os.write(self._input, f"{line}\n".encode())
+                os.write(self._input.fileno(), f"{line}\n".encode())
+
+
+def _popen() -> subprocess.Popen[bytes]:
+    """Start the program with as little as it needs, and away from every signal meant for us."""
+    return subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-I", "-S", "-E", str(_PROGRAM)],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={},
+        cwd="/",
+        start_new_session=True,
+    )

@@ -19,6 +19,11 @@ CONTAINER, VALUE, STRING = 200, 60, 60
 WIDEST = 4
 """Bytes that a character takes if one of its string's characters needs as many."""
 
+SKIPPED_STRINGS = 64
+"""Strings at the beginning of a message that are skipped one by one."""
+
+BACKSLASH = ord("\\")
+
 BLOCK_BYTES = 64 * 1024
 """Bytes looked at together, so that looking takes no memory either."""
 
@@ -28,13 +33,25 @@ def is_affordable(line: bytes, limit: int) -> bool:
     budget = 4 * limit + SLACK - RESERVE - len(line)
     if len(line) * MOST_PER_BYTE <= budget:
         return True
-    budget -= len(line) * (1 if line.isascii() and b"\\u" not in line else WIDEST)
+    # An escape may stand for a wide character; to look for those that do would take longer.
+    budget -= len(line) * (1 if line.isascii() and b"\\" not in line else WIDEST)
     return _structure(line) <= budget or _structure_outside_strings(line, budget) <= budget
 
 
-def _structure(text: bytes) -> int:
-    containers = text.count(b"{") + text.count(b"[")
-    return containers * CONTAINER + text.count(b",") * VALUE + text.count(b'"') // 2 * STRING
+def _structure(line: bytes) -> int:
+    """Estimate the values; the first strings, of which one may be the whole message, are skipped.
+
+    Counting takes ten times as long as parsing does, and finding the end of a string no time.
+    """
+    weight, position = 0, 0
+    for _ in range(SKIPPED_STRINGS):
+        opening = line.find(b'"', position)
+        closing = line.find(b'"', opening + 1)
+        if opening < 0 or closing < 0 or line[closing - 1] == BACKSLASH:
+            break
+        weight += _count(line, position, opening + 1)
+        position = closing + 1
+    return weight + _count(line, position, len(line))
 
 
 def _structure_outside_strings(line: bytes, enough: int) -> int:
@@ -43,8 +60,15 @@ def _structure_outside_strings(line: bytes, enough: int) -> int:
     inside, weight = 0, 0
     for start in range(0, len(bare), BLOCK_BYTES):
         pieces = bare[start : start + BLOCK_BYTES].split(b'"')
-        weight += _structure(b"".join(pieces[inside::2])) + len(pieces) // 2 * STRING
+        outside = b"".join(pieces[inside::2])
+        weight += _count(outside, 0, len(outside)) + len(pieces) // 2 * STRING
         inside ^= (len(pieces) - 1) & 1
         if weight > enough:
             break
     return weight
+
+
+def _count(text: bytes, start: int, end: int) -> int:
+    containers = text.count(b"{", start, end) + text.count(b"[", start, end)
+    values, quotes = text.count(b",", start, end), text.count(b'"', start, end)
+    return containers * CONTAINER + values * VALUE + (quotes + 1) // 2 * STRING

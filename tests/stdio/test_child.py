@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 from pathlib import Path
 
 import anyio
@@ -12,7 +13,7 @@ from mcp_types import CONNECTION_CLOSED
 from aggregator.stdio.child import ChildSpec, open_child
 from aggregator.stdio.process import SpawnError
 from aggregator.stdio.watchdog import COOKIE
-from tests.census import Census
+from tests.census import Census, descriptors
 from tests.stdio.running import Running, faulty, running, watched
 
 pytestmark = pytest.mark.anyio
@@ -210,3 +211,20 @@ async def test_a_child_that_cannot_be_started_says_why(
             async with open_child(spec, log=print, watchdog=watchdog):
                 raise AssertionError
         assert reason in str(caught.value)
+
+
+async def test_a_child_that_finds_no_descriptor_leaves_none(census: Census):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    reasons = list[str]()
+    async with watched(census) as watchdog:
+        for spare in range(12):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(descriptors()) + 1 + spare, hard))
+            try:
+                async with open_child(ChildSpec("cat"), log=print, watchdog=watchdog):
+                    break
+            except SpawnError as error:
+                reasons.append(str(error))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert set(reasons) == {"the command `cat` could not be started: Too many open files"}
+    assert len(reasons) < 12

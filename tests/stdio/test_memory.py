@@ -14,7 +14,7 @@ from tests.stdio.memory import ALLOWED, MEBIBYTE, measured
         ("hugeline", 256, "refused"),
         ("hugebytes", 4, "passed"),
         ("hugebytes", 16, "refused"),
-        ("hugeobjects", 2, "passed"),
+        ("hugeobjects", 1, "passed"),
         ("hugeobjects", 16, "refused"),
     ],
 )

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sys
 
 import anyio
 import pytest
 
+from aggregator.stdio.child import ChildSpec, open_child
 from aggregator.stdio.sweeper import start_time
 from aggregator.stdio.watchdog import Watchdog
 from tests.census import Census, look
@@ -70,6 +72,16 @@ async def test_signals_do_not_end_a_watchdog(census: Census):
 def _ignored(pid: int) -> int:
     with open(f"/proc/{pid}/status", encoding="ascii") as file:  # noqa: PTH123
         return next(int(line.split()[1], 16) for line in file if line.startswith("SigIgn"))
+
+
+async def test_children_run_even_where_no_watchdog_can(
+    census: Census, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    async with watched(census) as watchdog:
+        async with open_child(ChildSpec("cat"), log=print, watchdog=watchdog) as child:
+            assert watchdog.pid is None
+            assert child.exit_status() is None
 
 
 def test_a_start_time_tells_a_process_from_its_successor():
