@@ -12,7 +12,7 @@ from aggregator.passage.watches import Watcher
 from aggregator.session import Session
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Conversation:
     """What is remembered of one client for as long as it is connected."""
 
