@@ -38,7 +38,9 @@ class Dialect:
         parts: list[str] = []
         position = 0
         for found in self._found(text):
-            parts += [_escaped(text[position : found.start()]), self._ours(found)]
+            # A dollar before a variable must not become a part of it.
+            before = _escaped(text[position : found.start()] + "$")[:-1]
+            parts += [before, self._ours(found)]
             position = found.end()
         return "".join([*parts, _escaped(text[position:])])
 

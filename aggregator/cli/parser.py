@@ -20,6 +20,8 @@ examples:
 
 CONFIG_VARIABLE = "AGGREGATOR_CONFIG"
 DEFAULT_CONFIG = "servers.yaml"
+WIDTH = 98
+"""Columns the help may take."""
 WAIT = 20.0
 """Seconds that servers are given to start."""
 
@@ -48,7 +50,7 @@ def make_parser(surroundings: Environment) -> Parser:
         environment = surroundings
 
     parser = Here(
-        prog="aggregator", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=_AS_WRITTEN
+        prog="aggregator", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=_as_written
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -58,7 +60,7 @@ def make_parser(surroundings: Environment) -> Parser:
             help=about,
             description=_sentence(about),
             epilog=_indented(examples),
-            formatter_class=_AS_WRITTEN,
+            formatter_class=_as_written,
             # A prefix that is unique today may not be tomorrow.
             allow_abbrev=False,
         )
@@ -66,7 +68,9 @@ def make_parser(surroundings: Environment) -> Parser:
     return parser
 
 
-_AS_WRITTEN = argparse.RawDescriptionHelpFormatter
+def _as_written(prog: str) -> argparse.HelpFormatter:
+    """Keep the lines of examples, and the same width everywhere: the help is also a page."""
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=WIDTH)
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:

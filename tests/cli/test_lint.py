@@ -1,0 +1,95 @@
+"""What `check` says before it starts anything."""
+
+from pathlib import Path
+
+import pytest
+
+from aggregator.cli.lint import lint, unpinned
+from aggregator.config import load_config
+
+
+def findings(tmp_path: Path, text: str) -> list[str]:
+    path = tmp_path / "servers.yaml"
+    path.write_text(text, encoding="utf-8")
+    return [str(each) for each in lint(load_config(path, {}), {"PATH": "/bin:/usr/bin"})]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "package"),
+    [
+        ("npx", ["-y", "tracker"], "tracker"),
+        ("npx", ["-y", "@acme/tracker"], "@acme/tracker"),
+        ("npx", ["@acme/tracker@latest"], "@acme/tracker@latest"),
+        ("npx", ["-y", "@acme/tracker@1.2.3", "x"], None),
+        ("npx", ["--package", "tracker@1", "run"], None),
+        ("/usr/bin/npx.cmd", ["tracker"], "tracker"),
+        ("uvx", ["tracker"], "tracker"),
+        ("uvx", ["tracker==1.0"], None),
+        ("uvx", ["tracker@1.0"], None),
+        ("uvx", ["--from", "git+https://example.com/x", "x"], None),
+        ("uvx", ["--from"], None),
+        ("pipx", ["run", "tracker"], "tracker"),
+        ("docker", ["run", "acme/tracker:latest"], "acme/tracker:latest"),
+        ("docker", ["run", "acme/tracker:1"], None),
+        ("python", ["tracker.py"], None),
+        ("npx", [], None),
+    ],
+)
+def test_a_package_without_a_version_is_noticed(
+    command: str, arguments: list[str], package: str | None
+) -> None:
+    assert unpinned(command, arguments) == package
+
+
+def test_a_secret_in_the_file_is_pointed_at_but_not_quoted(tmp_path: Path) -> None:
+    found = findings(
+        tmp_path,
+        "servers:\n"
+        "  a: {command: sh, description: x, args: [sk-0123456789], env: {API_KEY: abcdef123}}\n"
+        "  b: {url: 'https://me:hunter22@example.com/', description: x}\n"
+        "mcpServers:\n"
+        "  c: {command: sh, description: x, env: {TOKEN: '${TOKEN:-}'}}\n",
+    )
+
+    assert [each.partition("`")[2].partition("`")[0] for each in found] == [
+        *("env.API_KEY", "args[0]", "url")
+    ]
+    assert not any(secret in str(found) for secret in ("abcdef123", "sk-0", "hunter22"))
+
+
+@pytest.mark.parametrize(
+    ("server", "finding"),
+    [
+        ("{command: no-such-program, description: x}", "error: a: the program `no-such-program`"),
+        ("{command: sh, cwd: nowhere, description: x}", "error: a: the directory"),
+        ("{command: '${NOPE}', description: x}", "error: a: the variable `NOPE` must be set"),
+        ("{command: sh}", "warning: a: has no `description`"),
+        (
+            "{url: 'http://example.com/', headers: {X-Team: a}, description: x}",
+            "warning: a: sends its headers over plain HTTP",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_server_is_said(tmp_path: Path, server: str, finding: str) -> None:
+    (found,) = findings(tmp_path, f"servers: {{a: {server}}}")
+
+    assert found.startswith(finding)
+
+
+def test_files_that_others_may_touch_are_named(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A=b\n", encoding="utf-8")
+    (tmp_path / ".env").chmod(0o644)
+    path = tmp_path / "servers.yaml"
+    path.write_text("envFile: .env\nservers: {a: {command: sh, description: x}}", encoding="utf-8")
+    path.chmod(0o666)
+
+    found = [str(each) for each in lint(load_config(path, {}), {"PATH": "/bin"})]
+
+    assert "can be changed by every user" in found[0]
+    assert "can be read by every user" in found[1]
+
+
+def test_loopback_needs_no_encryption(tmp_path: Path) -> None:
+    text = "servers: {a: {url: 'http://localhost:1/', headers: {X: y}, description: x}}"
+
+    assert findings(tmp_path, text) == []

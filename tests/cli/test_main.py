@@ -1,0 +1,150 @@
+"""What can be typed wrong, and what is said about it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aggregator import __version__
+from aggregator.cli.environment import ExitStatus
+from aggregator.cli.parser import COMMANDS
+from tests.cli.shell import ROOT, Shell
+
+MODULES = {"import": "importing"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_teaches_by_example(shell: Shell, command: str) -> None:
+    ran = shell.run(command, "--help")
+
+    assert ran.status is ExitStatus.FINE
+    assert f"\nexamples:\n  aggregator {command}" in ran.out
+
+
+def test_help_names_every_command(shell: Shell) -> None:
+    asked, bare = shell.run("--help"), shell.run()
+
+    assert asked == bare
+    assert all(f"\n    {command} " in asked.out for command in COMMANDS)
+    assert shell.run("--version").out == f"aggregator {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem", "hint"),
+    [
+        (["inspct"], "there is no command `inspct`", "Did you mean `inspect`?"),
+        (["xyzzy"], "there is no command `xyzzy`", "`aggregator --help`"),
+        (["inspect", "--jsn"], "unrecognized arguments: --jsn", "--help"),
+        (["search"], "required: QUERY", "`aggregator search --help`"),
+        (["search", "x", "--max-results", "0"], "must be at least 1", "--help"),
+        (["inspect", "--wait", "-1"], "must be from 0 to 3600", "--help"),
+        (["inspect", "--wait", "soon"], "invalid", "--help"),
+        (["serve", "--log-format", "xml"], "invalid choice", "--help"),
+        (["call"], "required: TOOL", "--help"),
+    ],
+)
+def test_a_wrong_command_line_is_explained(
+    shell: Shell, arguments: list[str], problem: str, hint: str
+) -> None:
+    ran = shell.run(*arguments)
+
+    first, _, last = ran.err.strip().splitlines()
+    assert ran.status is ExitStatus.USAGE
+    assert first.startswith("error: ")
+    assert problem in first
+    assert last.startswith("hint: ")
+    assert hint in last
+    assert ran.out == ""
+
+
+@pytest.mark.parametrize("command", ["inspect", "check", "serve", "search x", "call x"])
+def test_a_file_that_is_not_there_is_said_in_one_line(shell: Shell, command: str) -> None:
+    ran = shell.run(*command.split())
+
+    assert ran.status is ExitStatus.ERROR
+    assert ran.err.splitlines()[0].endswith("servers.yaml`: does not exist")
+    assert "hint: " in ran.err
+
+
+def test_a_file_that_is_wrong_is_said_with_its_line(shell: Shell) -> None:
+    path = shell.write_servers("servers:\n  a:\n    comand: x\n")
+
+    ran = shell.run("check")
+
+    assert ran.status is ExitStatus.ERROR
+    assert ran.err.startswith(f"error: `{path}`, line 3: `servers.a.comand` is not a known key")
+
+
+def test_a_directory_in_the_place_of_a_file_is_said(shell: Shell) -> None:
+    ran = shell.run("check", "--config", str(shell.home))
+
+    assert ran.status is ExitStatus.ERROR
+    assert "is a directory" in ran.err
+
+
+def test_colour_is_for_those_who_want_to_see_it(shell: Shell) -> None:
+    plain = shell.run("xyzzy").err
+    shell.terminal = True
+    coloured = shell.run("xyzzy").err
+    shell.variables = {"NO_COLOR": "1"}
+    declined = shell.run("xyzzy").err
+    shell.variables = {"TERM": "dumb"}
+
+    assert "\x1b[31m" in coloured
+    assert plain == declined == shell.run("xyzzy").err
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+
+
+def test_without_a_home_the_commands_that_need_one_say_so(shell: Shell) -> None:
+    shell.variables = {"HOME": ""}
+
+    ran = shell.run("import")
+
+    assert ran.status is ExitStatus.ERROR
+    assert "`HOME` is not set" in ran.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_only_the_commands_that_edit_files_import_what_edits_them(command: str) -> None:
+    module = f"aggregator.cli.{MODULES.get(command, command)}"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print('tomlkit' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+
+    assert done.stdout.strip() == str(command in ("import", "install", "doctor"))
+
+
+def test_the_page_of_commands_shows_the_help_as_it_is(shell: Shell) -> None:
+    """Run `python -m tests.cli.test_main` when it does not."""
+    assert PAGE.read_text(encoding="utf-8") == page(shell)
+
+
+PAGE = ROOT / "docs" / "commands.md"
+INTRODUCTION = """\
+# Commands
+
+Results go to stdout, everything else to stderr.
+The exit status is 0 if all is well, 1 for an error, 2 for a command line that is not understood,
+3 if a tool that was called says that it failed, and 130 if the command was interrupted.
+`NO_COLOR` turns colours off; nothing is coloured outside a terminal.
+
+This page is what `--help` prints.
+"""
+
+
+def page(shell: Shell) -> str:
+    parts = [f"{INTRODUCTION}\n```console\n$ aggregator --help\n{shell.run('--help').out}```\n"]
+    for command in COMMANDS:
+        text = shell.run(command, "--help").out
+        parts.append(f"## {command}\n\n```console\n$ aggregator {command} --help\n{text}```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(Shell(Path.home(), ROOT)), encoding="utf-8")

@@ -1,0 +1,149 @@
+"""Secrets are told from settings, and variables of every client become references."""
+
+from pathlib import Path
+
+import pytest
+
+from aggregator.cli.dialects import Dialect
+from aggregator.cli.secrets import is_secret
+from aggregator.cli.vault import Vault, env_lines, secrets_in
+from aggregator.config.dotenv import read_env_file
+
+EVERY_WAY = ("env", "braces", "place", "input", "file", "bare", "percent", "curly", "secrets")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("API_KEY", "abcdef123456"),
+        ("githubToken", "abcdef123456"),
+        ("Authorization", "Bearer abcdef123456"),
+        ("X-Api-Key", "abcdef123456"),
+        ("DB_PASSWORD", "hunter22"),
+        ("ANYTHING", "ghp_0123456789abcdef"),
+        ("ANYTHING", "sk-proj-0123456789"),
+        ("ANYTHING", "eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl"),
+    ],
+)
+def test_a_secret_is_known_by_its_name_or_its_look(name: str, value: str) -> None:
+    assert is_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("API_KEY", "${API_KEY}"),
+        ("Authorization", "Bearer ${TOKEN}"),
+        ("TOKEN_LIMIT", "100000"),
+        ("KEY_FILE", "/etc/keys/mine"),
+        ("MONKEY", "see no evil"),
+        ("LEVEL", "information"),
+        ("USE_AUTH", "true"),
+        ("PASSWORD", "short"),
+        ("COMPASS", "north-north-west"),
+    ],
+)
+def test_a_setting_is_not_taken_for_a_secret(name: str, value: str) -> None:
+    assert not is_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("written", "ours"),
+    [
+        ("${TOKEN}", "${TOKEN}"),
+        ("${TOKEN:-a b}", "${TOKEN:-a b}"),
+        ("${A:-${B}}", "${A:-${B}}"),
+        ("${env:TOKEN}", "${TOKEN}"),
+        ("$TOKEN/x", "${TOKEN}/x"),
+        ("%TOKEN%", "${TOKEN}"),
+        ("{env:TOKEN}", "${TOKEN}"),
+        ("${{ secrets.TOKEN }}", "${TOKEN}"),
+        ("${input:my-token}", "${MY_TOKEN}"),
+        ("${file:/run/my-token}", "${MY_TOKEN}"),
+        ("{file:~/my-token.txt}", "${MY_TOKEN}"),
+        ("${userHome}/x", "${HOME}/x"),
+        ("${workspaceFolder}/x", "/work/app/x"),
+        ("${workspaceFolderBasename}", "app"),
+        ("a${/}b", "a/b"),
+        ("50$ and 5%", "50$ and 5%"),
+        ("${not a variable}", "$${not a variable}"),
+        ("a$$b", "a$$${b}"),
+        ("a$$", "a$$$"),
+    ],
+)
+def test_each_way_to_write_a_variable_becomes_ours(written: str, ours: str) -> None:
+    dialect = Dialect(EVERY_WAY, Path("/home/me"), Path("/work/app"))
+
+    assert dialect.translate(written) == ours
+
+
+def test_where_there_are_no_variables_nothing_is_one() -> None:
+    dialect = Dialect((), Path("/home/me"), Path("/work/app"))
+
+    assert dialect.translate("${HOME} $HOME {env:HOME}") == "$${HOME} $HOME {env:HOME}"
+
+
+def test_secrets_leave_every_part_of_a_server() -> None:
+    vault = Vault({"API_KEY": "of another server"})
+
+    emptied = vault.emptied(
+        "git-hub",
+        {
+            "command": "x",
+            "args": ["--token", "tttttttt", "--key=kkkkkkkk", "sk-0123456789", "--port", "8080"],
+            "env": {"API_KEY": "aaaaaaaa", "LEVEL": "info"},
+            "headers": {"Authorization": "Bearer bbbbbbbb", "X-Api-Key": "cccccccc"},
+            "url": "https://me:pppppppp@example.com/mcp?api_key=qqqqqqqq&page=1",
+        },
+    )
+
+    assert emptied == {
+        "command": "x",
+        "args": [
+            *("--token", "${GIT_HUB_TOKEN_2}", "--key=${GIT_HUB_KEY}", "${GIT_HUB_SECRET}"),
+            *("--port", "8080"),
+        ],
+        "env": {"API_KEY": "${GIT_HUB_API_KEY}", "LEVEL": "info"},
+        "headers": {
+            "Authorization": "Bearer ${GIT_HUB_TOKEN}",
+            "X-Api-Key": "${GIT_HUB_X_API_KEY}",
+        },
+        "url": "https://me:${GIT_HUB_PASSWORD}@example.com/mcp?api_key=${GIT_HUB_API_KEY_2}&page=1",
+    }
+    assert set(vault.taken.values()) == {
+        *("tttttttt", "kkkkkkkk", "sk-0123456789", "aaaaaaaa"),
+        *("bbbbbbbb", "cccccccc", "pppppppp", "qqqqqqqq"),
+    }
+
+
+def test_the_same_secret_is_kept_once() -> None:
+    vault = Vault({"API_KEY": "aaaaaaaa"})
+
+    emptied = vault.emptied("a", {"env": {"API_KEY": "aaaaaaaa"}})
+
+    assert emptied == {"env": {"API_KEY": "${API_KEY}"}}
+    assert vault.taken == {}
+
+
+def test_an_env_file_gives_back_what_was_put_in(tmp_path: Path) -> None:
+    variables = {
+        "PLAIN": "abc-123",
+        "SPACED": "a b # c",
+        "QUOTED": 'say "hi" \\ there',
+        "LINES": "one\ntwo\tthree",
+        "DOLLAR": "a$b",
+    }
+    path = tmp_path / ".env"
+    path.write_text(env_lines(variables), encoding="utf-8")
+
+    assert read_env_file(path) == variables
+
+
+def test_every_secret_of_a_file_is_known_before_it_is_shown() -> None:
+    tree = {
+        "servers": [{"args": ["--token=tttttttt"], "url": "https://a:pppppppp@b/"}],
+        "nested": {"env": {"API_KEY": "Bearer kkkkkkkk"}},
+        "number": 3,
+    }
+
+    assert {"tttttttt", "pppppppp", "kkkkkkkk"} <= secrets_in(tree)
