@@ -4,6 +4,7 @@ The rooms, from the outside in. Imports point down.
 
     cli          argv, files, exit status
     app          puts the rooms together: the order of life
+    reloading    go over to what servers.yaml says now
     http         clients and servers over HTTP
     upstream     what a client asks, answered from the catalog
     passage      what passes between a client and a server besides tools
@@ -16,6 +17,7 @@ The rooms, from the outside in. Imports point down.
     listening    a modern server's stream of changes
     wire         a transport, and what the server behind it says of itself
     inflight     requests under way on one link, and whom they are for
+    watching     tell when a file changes
     stdio        child processes, their pipes, and the watchdog
     ─────────────────────────────────────────────────────────────
     inspection   the catalog as documents

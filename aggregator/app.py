@@ -3,7 +3,7 @@
 import logging
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
 from aggregator.memory import open_memory
+from aggregator.reloading import Reloading
 from aggregator.stdio.child import Child, ChildSpec, open_child
 from aggregator.stdio.standard import claimed, standard_streams
 from aggregator.stdio.watchdog import Watchdog
@@ -33,6 +34,14 @@ STUCK_AFTER = 1.0
 """Seconds a server may leave unread what was written to it before a time-out means it hangs."""
 
 
+class Orders:
+    """What the world outside may ask of us by signals."""
+
+    def __init__(self) -> None:
+        self.stop = anyio.Event()
+        self.reload: Callable[[], None] = lambda: None
+
+
 class Door(Protocol):
     """Where clients come in that do not come by our standard streams."""
 
@@ -43,13 +52,13 @@ class Door(Protocol):
 
 async def serve_standard_streams(config: Config) -> None:
     """Serve one client on our standard streams until it leaves or we are told to stop."""
-    stop = anyio.Event()
+    orders = Orders()
     with claimed() as (stdin, stdout):
         async with anyio.create_task_group() as group:
-            await group.start(_heed_signals, stop)
+            await group.start(_heed_signals, orders)
             async with (
-                running_fleet(config) as server,
-                standard_streams(stdin, stdout, stop=stop) as streams,
+                running_fleet(config, orders) as server,
+                standard_streams(stdin, stdout, stop=orders.stop) as streams,
             ):
                 await serve_client(server, streams)
             group.cancel_scope.cancel()
@@ -57,25 +66,34 @@ async def serve_standard_streams(config: Config) -> None:
 
 async def serve_http(config: Config, door: Door) -> None:
     """Serve all clients that come in by a door until we are told to stop."""
-    stop = anyio.Event()
+    orders = Orders()
     async with anyio.create_task_group() as group:
-        await group.start(_heed_signals, stop)
-        async with running_fleet(config) as server:
-            await door.serve(server, stop)
+        await group.start(_heed_signals, orders)
+        async with running_fleet(config, orders) as server:
+            await door.serve(server, orders.stop)
         group.cancel_scope.cancel()
 
 
 @asynccontextmanager
-async def running_fleet(config: Config) -> AsyncGenerator[Upstream, None]:
+async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstream, None]:
     """Run all servers and whatever tells clients of them, for the length of the block."""
     async with Watchdog() as watchdog, anyio.create_task_group() as group:
-        fleet = Fleet(config, connect=lambda server: way_to(server, watchdog), identity=IDENTITY)
         memory = open_memory(os.environ, enabled=config.settings.state)
+        fleet = Fleet(
+            config,
+            connect=lambda server: way_to(server, watchdog),
+            identity=IDENTITY,
+            memory=memory,
+        )
         recollection = Recollection(memory, config.path)
         server = make_server(fleet, recollection)
         group.start_soon(recollection.save_changes)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
+        reloading = Reloading(fleet, os.environ)
+        orders.reload = reloading.reload
+        if config.settings.watch:
+            group.start_soon(reloading.follow)
         yield server
         group.cancel_scope.cancel()
 
@@ -152,14 +170,16 @@ async def _run_after_first_list(fleet: Fleet, server: Upstream) -> None:
 
 
 async def _heed_signals(
-    stop: anyio.Event, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    orders: Orders, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    """Stop at the first signal; at the second, leave it to the watchdog to clean up."""
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    with anyio.open_signal_receiver(*wanted) as signals:
+    """Stop when told to; when told twice, leave it to the watchdog to clean up."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         task_status.started()
         async for number in signals:
-            if stop.is_set():
+            if number == signal.SIGHUP:
+                orders.reload()
+            elif orders.stop.is_set():
                 os._exit(128 + number)
-            logger.info("%s: stopping", signal.Signals(number).name)
-            stop.set()
+            else:
+                logger.info("%s: stopping", signal.Signals(number).name)
+                orders.stop.set()

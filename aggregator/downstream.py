@@ -93,6 +93,9 @@ class Downstream:
         self._link: Link | None = None
         self._woken = anyio.Event()
         self._slots = anyio.Semaphore(server.max_in_flight)
+        self._requests = 0
+        self._idle = anyio.Event()
+        self._retired = False
         self._timeouts = 0
         self._reason: str | None = None
 
@@ -111,6 +114,13 @@ class Downstream:
     def wake(self) -> None:
         """Cut short a wait for the next attempt, because somebody needs the server now."""
         self._woken.set()
+
+    async def retire(self, patience: float) -> None:
+        """Say nothing more, and wait, within bounds, for the requests under way."""
+        self._retired = True
+        with anyio.move_on_after(patience):
+            while self._requests:
+                await self._idle.wait()
 
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller
@@ -178,8 +188,15 @@ class Downstream:
         """Take one of the calls that may be in flight, or wait in a queue of bounded length."""
         if self._slots.statistics().tasks_waiting >= self._server.max_queued:
             raise BusyError(self.name)
-        async with self._slots:
-            yield
+        self._requests += 1
+        try:
+            async with self._slots:
+                yield
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                idle, self._idle = self._idle, anyio.Event()
+                idle.set()
 
     def _timed_out(self, link: Link) -> None:
         """Give up a server that no longer reads, or that has left too much unanswered."""
@@ -334,7 +351,8 @@ class Downstream:
             await self._woken.wait()
 
     def _say(self, state: ServerState) -> None:
-        self._around.report(self.name, state)
+        if not self._retired:
+            self._around.report(self.name, state)
 
 
 def _lets_subscribe(link: Link) -> bool:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -21,8 +22,19 @@ from aggregator.search import Index
 
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""
+DRAIN_PATIENCE = 30.0
+"""Seconds that calls in flight have, when their server is no longer configured."""
 STARTING_PACE = 0.25
 """Seconds the next server waits at the most while that many are still starting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One server of the fleet, as it was configured."""
+
+    server: ServerConfig
+    downstream: Downstream
+    scope: anyio.CancelScope
 
 
 class Fleet:
@@ -38,10 +50,11 @@ class Fleet:
         memory: Memory | None = None,
     ) -> None:
         self.config = config
-        enabled = config.enabled.values()
-        self.catalog = Catalog.starting((server.name for server in enabled), anyio.current_time())
+        self.problem: str | None = None
+        """Why the file as it is now is not the configuration in use, if it is not."""
+        self.catalog = Catalog.starting(config.enabled, anyio.current_time())
         """What is known now: the one cell that requests read. Replaced, never changed."""
-        self.index = Index([server.name for server in enabled])
+        self.index = Index(list(config.enabled))
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
         self._lookup = Lookup.of(())
@@ -58,10 +71,19 @@ class Fleet:
             recall_era=eras.recall,
             note_era=eras.note,
         )
-        self._downstreams = {
-            server.name: Downstream(server, connect=connect(server), jitter=jitter, around=around)
-            for server in enabled
-        }
+
+        def recruit(server: ServerConfig) -> Member:
+            return Member(
+                server,
+                Downstream(server, connect=connect(server), jitter=jitter, around=around),
+                anyio.CancelScope(),
+            )
+
+        self._recruit = recruit
+        self._members = {name: recruit(server) for name, server in config.enabled.items()}
+        self._arrivals = list(self._members.values())
+        self._leavers: list[Member] = []
+        self._reconfigured = anyio.Event()
 
     @property
     def descriptions(self) -> Mapping[ServerName, str]:
@@ -87,9 +109,37 @@ class Fleet:
         """Keep every server connected until cancelled."""
         async with anyio.create_task_group() as group:
             task_status.started()
-            for launched, downstream in enumerate(self._downstreams.values()):
-                await self._pace(launched)
-                group.start_soon(downstream.run)
+            while True:
+                reconfigured = self._reconfigured
+                while self._leavers:
+                    group.start_soon(_let_go, self._leavers.pop())
+                while self._arrivals:
+                    await self._pace()
+                    group.start_soon(_keep, self._arrivals.pop(0))
+                await reconfigured.wait()
+
+    def reconfigure(self, config: Config) -> None:
+        """Go over to another configuration, touching only the servers that it changes."""
+        kept = {
+            name: member
+            for name, member in self._members.items()
+            if config.enabled.get(name) == member.server
+        }
+        self._leavers += [each for name, each in self._members.items() if name not in kept]
+        self._arrivals = [each for each in self._arrivals if kept.get(each.server.name) is each]
+        members: dict[ServerName, Member] = {}
+        states: dict[ServerName, ServerState] = {}
+        for name, server in config.enabled.items():
+            members[name] = kept.get(name) or self._recruit(server)
+            pending = Pending(since=anyio.current_time())
+            states[name] = self.catalog.servers[name] if name in kept else pending
+            if name not in kept:
+                self._arrivals.append(members[name])
+        self.config, self._members, self.catalog = config, members, Catalog(states)
+        self._index_anew()
+        self._tell_of_change()
+        reconfigured, self._reconfigured = self._reconfigured, anyio.Event()
+        reconfigured.set()
 
     async def request(
         self, server: ServerName, method: str, params: Mapping[str, Any], caller: Caller
@@ -100,7 +150,7 @@ class Fleet:
             CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
-        return await self._downstreams[server].request(method, params, caller)
+        return await self._members[server].downstream.request(method, params, caller)
 
     async def watch(self, server: ServerName, uris: Collection[str]) -> None:
         """Be told when these resources of a server change, and no others.
@@ -108,7 +158,7 @@ class Fleet:
         Raises:
             MCPError: The server refuses.
         """
-        await self._downstreams[server].watch(uris)
+        await self._members[server].downstream.watch(uris)
 
     def meet(self, capabilities: JsonObject) -> None:
         """Take note of what a client can be asked, for servers that start later."""
@@ -124,7 +174,7 @@ class Fleet:
         if isinstance(self.catalog.servers[server], Ready):
             return
         began = anyio.current_time()
-        self._downstreams[server].wake()
+        self._members[server].downstream.wake()
         with anyio.move_on_after(self.config.servers[server].connect_timeout):
             while not _is_settled(self.catalog.servers[server], began):
                 await self.changed.wait()
@@ -138,21 +188,31 @@ class Fleet:
             while any(_is_starting(self.catalog.servers[name]) for name in servers):
                 await self.changed.wait()
 
-    async def _pace(self, launched: int) -> None:
+    async def _pace(self) -> None:
         """Let servers that are starting get on with it, but never wait for one that hangs."""
         with anyio.move_on_after(STARTING_PACE):
-            while self._starting(launched) >= STARTING_AT_ONCE:
+            while self._starting() >= STARTING_AT_ONCE:
                 await self.changed.wait()
 
-    def _starting(self, launched: int) -> int:
-        states = list(self.catalog.servers.values())[:launched]
-        return sum(map(_is_starting, states))
+    def _starting(self) -> int:
+        waiting = {member.server.name for member in self._arrivals}
+        servers = self.catalog.servers.items()
+        return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
 
     def _report(self, server: ServerName, state: ServerState) -> None:
         self._reindex(server, self.catalog.servers[server], state)
         self.catalog = self.catalog.updated(server, state)
+        self._tell_of_change()
+
+    def _tell_of_change(self) -> None:
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
+
+    def _index_anew(self) -> None:
+        """Index every tool again, because the order of servers decides ties."""
+        self.index = Index(list(self.catalog.servers))
+        for server, state in self.catalog.servers.items():
+            self._reindex(server, Pending(), state)
 
     def _note_update(self, server: ServerName, uri: str) -> None:
         self.on_updated(server, uri)
@@ -165,6 +225,18 @@ class Fleet:
             self.index.update(server, after.entries, description=description)
         elif isinstance(before, Ready):
             self.index.remove(server)
+
+
+async def _keep(member: Member) -> None:
+    """Run a server until it is let go."""
+    with member.scope:
+        await member.downstream.run()
+
+
+async def _let_go(member: Member) -> None:
+    """End a server that is no longer configured, once its calls in flight have ended."""
+    await member.downstream.retire(DRAIN_PATIENCE)
+    member.scope.cancel()
 
 
 def _is_starting(state: ServerState) -> bool:

@@ -128,9 +128,13 @@ class Session:
 
     def shows(self, name: str, *, relists: bool | None) -> bool:
         """Is this name in the list that the client's model works with?"""
+        return name in self.list_of(relists=relists)
+
+    def list_of(self, *, relists: bool | None) -> frozenset[str]:
+        """Return the names in the list that the client's model works with."""
         # A client that does not hand late tools to its model works with the first list for good.
         names = self._first_list if relists is False else self._last_list
-        return name in (names or ())
+        return names or frozenset()
 
     def saw(self, entry: ToolEntry) -> None:
         """Note that the client has been sent an entry's definition."""

@@ -1,6 +1,6 @@
 """Small real MCP servers and clients to connect to, and ways to connect late, never, or twice."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +154,32 @@ def failing(error: Exception) -> Connect:
     return fail
 
 
+class Mortal:
+    """A way to a server that can be cut, and that counts how often it was taken."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self.opened: list[float] = []
+        self._cut = anyio.Event()
+
+    @asynccontextmanager
+    async def __call__(self) -> AsyncGenerator[Wire, None]:
+        self.opened.append(anyio.current_time())
+        self._cut = anyio.Event()
+        async with self._connect() as wire, anyio.create_task_group() as group:
+            read, write = wire.streams
+            group.start_soon(self._cut_off, read)
+            yield Wire((read, write), describe_end=lambda: "it was cut off")
+            group.cancel_scope.cancel()
+
+    async def _cut_off(self, read: Any) -> None:
+        await self._cut.wait()
+        await read.aclose()
+
+    def cut(self) -> None:
+        self._cut.set()
+
+
 async def _run(server: Server[Any], streams: Any, era: Era) -> None:
     read, write = streams
     options = server.create_initialization_options()
@@ -178,10 +204,15 @@ async def aggregating(
     servers: Mapping[str, Connect],
     settings: Settings | None = None,
     memory: Memory | None = None,
+    without: Collection[str] = (),
     **options: Mapping[str, Any],
 ) -> AsyncGenerator[Upstream, None]:
-    """Run the aggregator in front of servers; `options` are those of single servers."""
-    config = configured({name: options.get(name, {}) for name in servers}, settings)
+    """Run the aggregator in front of servers, but for some that only a later configuration has.
+
+    `options` are those of single servers.
+    """
+    named = [name for name in servers if name not in without]
+    config = configured({name: options.get(name, {}) for name in named}, settings)
     fleet = Fleet(
         config,
         connect=lambda server: servers[server.name],

@@ -22,14 +22,18 @@ from aggregator.toolsearch import (
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.forwarding import Errand, Forwarding
+from aggregator.upstream.listing import Listing
 from aggregator.upstream.resources import Resources
 
 
 class Calls:
     """Forwards calls to the servers they are meant for."""
 
-    def __init__(self, fleet: Fleet, forwarding: Forwarding, resources: Resources) -> None:
+    def __init__(
+        self, fleet: Fleet, listing: Listing, forwarding: Forwarding, resources: Resources
+    ) -> None:
         self._fleet = fleet
+        self._listing = listing
         self._forwarding = forwarding
         self._resources = resources
 
@@ -99,10 +103,7 @@ class Calls:
         """Say which server that is not ready would offer a tool of this name."""
         for server, state in self._fleet.catalog.servers.items():
             prefix = self._fleet.config.servers[server].prefix.casefold()
-            if (
-                not isinstance(state, Ready)
-                and f"__{name}".casefold().find(f"__{prefix}__".casefold()) >= 0
-            ):
+            if not isinstance(state, Ready) and f"__{prefix}__" in f"__{name}".casefold():
                 return server
         return None
 
@@ -129,7 +130,14 @@ class Calls:
             conformed = conform(arguments, entry.input_schema)
             if conformed.problems:
                 session.saw(entry)
-                return failure(unseen_problem(entry, conformed.problems, changed=seen == "changed"))
+                return failure(
+                    unseen_problem(
+                        entry,
+                        conformed.problems,
+                        changed=seen == "changed",
+                        max_chars=self._listing.budget(conversation),
+                    )
+                )
             arguments = conformed.arguments
         session.used(entry.name)
         own = {**params, "name": entry.own_name, "arguments": arguments}

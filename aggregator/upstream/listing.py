@@ -18,8 +18,13 @@ class Listing:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        settings = fleet.config.settings
-        self._measured = fleet.catalog
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget what followed from an earlier configuration."""
+        settings = self._fleet.config.settings
+        self._configured = self._fleet.config
+        self._measured = self._fleet.catalog
         self._deferral = Deferral.starting(settings.tool_search, settings.context_window)
         self._meta_tools = cache(self._define)
 
@@ -29,6 +34,8 @@ class Listing:
 
     def exposure(self, conversation: Conversation) -> Exposure:
         """Return how entries reach this client, with the tools there are now."""
+        if self._configured is not self._fleet.config:
+            self._begin()
         if self._measured is not self._fleet.catalog:
             self._measured = self._fleet.catalog
             self._deferral = self._deferral.updated(self._measured)
@@ -51,11 +58,18 @@ class Listing:
             searching=exposure.searching,
         )
 
-    def names(self, conversation: Conversation) -> list[ToolName]:
-        """Return the names of the entries this client would be given now."""
+    def known_names(self, conversation: Conversation) -> frozenset[ToolName]:
+        """Return the names of the entries that this client's model has in its list."""
+        relists = self.profile(conversation).calls_late_tools
+        listed = conversation.session.list_of(relists=relists)
         entries = self._fleet.catalog.entries
-        names = (ToolName(tool["name"]) for tool in self.tools(conversation))
-        return [name for name in names if name in entries]
+        return frozenset(ToolName(name) for name in listed if name in entries)
+
+    def budget(self, conversation: Conversation) -> int:
+        """Return how many characters an answer to this client may have."""
+        limit = self.profile(conversation).max_result_chars
+        usual = self._fleet.config.settings.max_result_chars
+        return usual if limit is None else min(usual, limit)
 
     def answer(self, conversation: Conversation) -> dict[str, Any]:
         """Answer `tools/list`: one page, and note what the client has now seen."""

@@ -39,7 +39,11 @@ class Searching:
             await self._promote(conversation, found, announce)
             # What was learned of the client in the meantime decides how it is told to call.
             view = replace(view, call=self._caller(conversation))
-        return _answered(conversation, found, view)
+        result = _answered(conversation, found, view)
+        if self._listing.profile(conversation).shows_whole_result:
+            # Its model would read the same facts twice.
+            del result["_meta"]
+        return result
 
     async def _promote(self, conversation: Conversation, found: Found, announce: Announce) -> None:
         """Let the found tools join the list and give the client a moment to list again."""
@@ -58,20 +62,16 @@ class Searching:
         """Put together what this client's search looks at: one catalog, read once."""
         catalog = self._fleet.catalog
         changes = conversation.session.changes(catalog)
-        limits = (
-            self._fleet.config.settings.max_result_chars,
-            self._listing.profile(conversation).max_result_chars,
-        )
         return View(
             catalog=catalog,
             rank=self._rank,
             find=self._fleet.find,
             call=self._caller(conversation),
-            visible=frozenset(self._listing.names(conversation)),
+            visible=self._listing.known_names(conversation),
             descriptions=self._fleet.descriptions,
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
-            max_chars=min(limit for limit in limits if limit is not None),
+            max_chars=self._listing.budget(conversation),
         )
 
     def _rank(self, query: Keywords, limit: int) -> list[ToolEntry]:

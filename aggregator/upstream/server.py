@@ -101,7 +101,7 @@ class Upstream(Server[Any]):
         self._forwarding = Forwarding(fleet)
         self._resources = Resources(fleet, self._forwarding)
         self._prompts = Prompts(fleet, self._forwarding, self._resources)
-        self._calls = Calls(fleet, self._forwarding, self._resources)
+        self._calls = Calls(fleet, listing, self._forwarding, self._resources)
         self._searching = Searching(fleet, listing)
         self._recollection = recollection
         self._conversations: dict[str, Conversation] = {}

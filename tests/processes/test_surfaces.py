@@ -116,11 +116,9 @@ async def test_promote_lists_what_was_found_and_takes_it_back_with_its_server(
 
 
 async def _lose_server(visitor: Visitor) -> None:
-    told = visitor.told
     answer = await visitor.client.call_tool("one__fault", {"kind": "die"})
     assert answer.is_error
     assert "may or may not have taken effect" in text_of(answer)
-    await visitor.until(lambda: visitor.told >= told + 2)  # that it is gone, that it is back
 
 
 async def test_hybrid_offers_both_ways_to_a_client_nobody_knows(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from aggregator.names import ServerName
 from tests.peers import (
     ERAS,
     Era,
+    Mortal,
     Peer,
     aggregating,
     connect_to,
@@ -31,32 +33,6 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend(virtual_time: object) -> object:
     return virtual_time
-
-
-class Mortal:
-    """A way to a server that can be cut, and that counts how often it was taken."""
-
-    def __init__(self, connect: Connect) -> None:
-        self._connect = connect
-        self.opened: list[float] = []
-        self._cut = anyio.Event()
-
-    @asynccontextmanager
-    async def __call__(self) -> AsyncGenerator[Wire, None]:
-        self.opened.append(anyio.current_time())
-        self._cut = anyio.Event()
-        async with self._connect() as wire, anyio.create_task_group() as group:
-            read, write = wire.streams
-            group.start_soon(self._cut_off, read)
-            yield Wire((read, write), describe_end=lambda: "it was cut off")
-            group.cancel_scope.cancel()
-
-    async def _cut_off(self, read: Any) -> None:
-        await self._cut.wait()
-        await read.aclose()
-
-    def cut(self) -> None:
-        self._cut.set()
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -138,9 +114,7 @@ async def test_failing_to_become_ready_backs_off_and_then_cools_down() -> None:
         await anyio.sleep(200)
         state = upstream.fleet.catalog.servers[ServerName("db")]
 
-    pauses = [
-        round(after - before, 1) for before, after in zip(attempts, attempts[1:], strict=False)
-    ]
+    pauses = [round(after - before, 1) for before, after in pairwise(attempts)]
     assert pauses[:7] == [0.5, 1, 2, 4, 8, 60, 60]
     assert isinstance(state, Pending)
     assert state.phase == "cooling down"

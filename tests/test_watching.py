@@ -1,0 +1,107 @@
+"""A file that changes, in all the ways editors and tools change one."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from aggregator import watching
+from aggregator.watching import changes
+
+pytestmark = pytest.mark.anyio
+
+
+def rewrite(path: Path) -> None:
+    path.write_text("two", encoding="utf-8")
+
+
+def replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_text("two", encoding="utf-8")
+    other.replace(path)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def swap_link(path: Path) -> None:
+    target = path.with_name("target")
+    target.write_text("two", encoding="utf-8")
+    link = path.with_name("link")
+    link.symlink_to(target)
+    link.replace(path)
+
+
+@pytest.mark.parametrize("change", [rewrite, replace, remove, swap_link])
+async def test_a_change_is_told_once(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    path = tmp_path / "file"
+    path.write_text("one", encoding="utf-8")
+    told: list[None] = []
+
+    async def follow() -> None:
+        async for _ in changes(path):
+            told.append(None)
+            group.cancel_scope.cancel()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            change(path)
+
+    assert told == [None]
+
+
+async def test_what_leaves_the_content_alone_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("one", encoding="utf-8")
+    told: list[str] = []
+
+    async def follow() -> None:
+        async for _ in changes(path):
+            told.append(path.read_text(encoding="utf-8"))
+            group.cancel_scope.cancel()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            os.utime(path)
+            (tmp_path / "neighbour").write_text("x", encoding="utf-8")
+            path.write_text("one", encoding="utf-8")
+            await anyio.sleep(2 * watching.SETTLING)
+            path.write_text("two", encoding="utf-8")
+
+    assert told == ["two"]
+
+
+async def test_where_the_kernel_does_not_tell_it_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on other systems than Linux, or when the directory itself is replaced."""
+    path = tmp_path / "inner" / "file"
+    path.parent.mkdir()
+    path.write_text("one", encoding="utf-8")
+    monkeypatch.setattr(watching, "LOOKING", 0.05)
+    told: list[None] = []
+
+    async def follow() -> None:
+        async for _ in changes(path):
+            told.append(None)
+            if len(told) == 2:
+                group.cancel_scope.cancel()
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            path.unlink()
+            path.parent.rmdir()
+            await anyio.sleep(2 * watching.SETTLING)
+            path.parent.mkdir()
+            path.write_text("two", encoding="utf-8")
+
+    assert told == [None, None]
