@@ -13,7 +13,7 @@ from mcp_types import CONNECTION_CLOSED
 from aggregator.stdio.child import ChildSpec, open_child
 from aggregator.stdio.process import SpawnError
 from aggregator.stdio.watchdog import COOKIE
-from tests.census import Census, descriptors
+from tests.census import Census
 from tests.stdio.running import Running, faulty, running, watched
 
 pytestmark = pytest.mark.anyio
@@ -218,7 +218,7 @@ async def test_a_child_that_finds_no_descriptor_leaves_none(census: Census):
     reasons = list[str]()
     async with watched(census) as watchdog:
         for spare in range(12):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(descriptors()) + 1 + spare, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit_leaving(spare), hard))
             try:
                 async with open_child(ChildSpec("cat"), log=print, watchdog=watchdog):
                     break
@@ -228,3 +228,11 @@ async def test_a_child_that_finds_no_descriptor_leaves_none(census: Census):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert set(reasons) == {"the command `cat` could not be started: Too many open files"}
     assert len(reasons) < 12
+
+
+def limit_leaving(spare: int) -> int:
+    """Return the limit under which so many descriptors more can be opened."""
+    opened = [os.dup(0) for _ in range(spare + 1)]
+    for each in opened:
+        os.close(each)
+    return max(opened)

@@ -2,12 +2,13 @@
 
 import anyio
 import pytest
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest
+from mcp_types import CONNECTION_CLOSED, JSONRPCRequest
 
 from aggregator.stdio.child import open_child
 from tests.census import Census, look
-from tests.stdio.running import faulty, running, until, watched
+from tests.stdio.running import Running, faulty, running, until, watched
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +57,22 @@ async def test_a_child_stuck_on_a_full_pipe_can_still_end(census: Census):
             await child.streams[1].send(SessionMessage(request))
             started = anyio.current_time()
         assert anyio.current_time() - started < 1.9
+
+
+async def test_a_caller_that_waits_for_room_is_told_when_its_server_is_ended(census: Census):
+    errors = list[MCPError]()
+
+    async def call(server: Running) -> None:
+        errors.append(await server.error("echo", text="x" * 200_000))
+
+    async with watched(census) as watchdog, anyio.create_task_group() as group:
+        async with running(faulty(), watchdog) as server:
+            with anyio.fail_after(5):
+                await server.text("fault", kind="stop_reading")
+                for _ in range(3):
+                    group.start_soon(call, server)
+                await until(lambda: server.child.write_blocked_since is not None)
+    assert [each.error.code for each in errors] == [CONNECTION_CLOSED] * 3
 
 
 async def test_children_end_in_parallel(census: Census):
