@@ -54,9 +54,9 @@ class Surroundings:
     """What our clients can be asked, as far as we know by now."""
     on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
     """Takes note that a server says a resource has changed; must not block."""
-    recall_era: Callable[[ServerName], Era | None] = lambda _server: None
+    recall_era: Callable[[ServerConfig], Era | None] = lambda _server: None
     """Returns the era that a server spoke last time."""
-    note_era: Callable[[ServerName, Era], None] = lambda _server, _era: None
+    note_era: Callable[[ServerConfig, Era], None] = lambda _server, _era: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Downstream:
         self._around = around
         self._questions = Questions(server.name)
         self._supervision = Supervision(jitter)
-        self._era: Era | None = around.recall_era(server.name)
+        self._era: Era | None = around.recall_era(server)
         self._watched: frozenset[str] = frozenset()
         self._link: Link | None = None
         self._woken = anyio.Event()
@@ -238,7 +238,7 @@ class Downstream:
     def _met(self, link: Link) -> None:
         """Take note of a server that has introduced itself."""
         self._era = link.peer.era
-        self._around.note_era(self.name, self._era)
+        self._around.note_era(self._server, self._era)
         link.on_updated = lambda uri: self._around.on_updated(self.name, uri)
 
     async def _serve(self, link: Link, state: Ready) -> Loss:

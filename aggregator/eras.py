@@ -5,10 +5,9 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from aggregator.catalog import as_object
-from aggregator.config import Config
+from aggregator.config import ServerConfig
 from aggregator.inflight import Era
 from aggregator.memory import Memory, joined
-from aggregator.names import ServerName
 
 ERAS = "eras"
 
@@ -17,36 +16,33 @@ REMEMBERED_FOR = 7 * 24 * 3600.0
 
 
 class Eras:
-    """Remembers which servers of one configuration speak the older era.
+    """Remembers which servers speak the older era.
 
     A modern server answers the first question of a probe at once: nothing is gained by
     remembering it, and one that was replaced by an older server would be lost.
     """
 
-    def __init__(
-        self, memory: Memory, config: Config, *, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, memory: Memory, *, clock: Callable[[], float] = time.time) -> None:
         self._memory = memory
-        self._config = config
         self._clock = clock
 
-    def recall(self, server: ServerName) -> Era | None:
+    def recall(self, server: ServerConfig) -> Era | None:
         """Return the era a server spoke last time, if it was the older one."""
-        known = as_object(self._memory.get(ERAS, self._key(server)))
+        known = as_object(self._memory.get(ERAS, _key(server)))
         at = known.get("at")
         if known.get("era") != "handshake" or not isinstance(at, int | float):
             return None
         return "handshake" if 0 <= self._clock() - at < REMEMBERED_FOR else None
 
-    def note(self, server: ServerName, era: Era) -> None:
+    def note(self, server: ServerConfig, era: Era) -> None:
         """Remember the era a server speaks."""
         if era == "modern":
-            self._memory.put(ERAS, self._key(server), None)
+            self._memory.put(ERAS, _key(server), None)
         elif self.recall(server) is None:
-            self._memory.put(ERAS, self._key(server), {"era": era, "at": self._clock()})
+            self._memory.put(ERAS, _key(server), {"era": era, "at": self._clock()})
 
-    def _key(self, server: ServerName) -> str:
-        """Tell servers apart by what is started, without writing down what may be secret."""
-        settings = self._config.servers[server]
-        started = joined(settings.url or settings.command or "", *settings.args)
-        return joined(server, sha256(started.encode()).hexdigest()[:16])
+
+def _key(server: ServerConfig) -> str:
+    """Tell servers apart by what is started, without writing down what may be secret."""
+    started = joined(server.url or server.command or "", *server.args)
+    return joined(server.name, sha256(started.encode()).hexdigest()[:16])

@@ -62,7 +62,7 @@ class Fleet:
         self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
         """Called when a server says that one of its resources has changed."""
         self._clients: list[JsonObject] = []
-        eras = Eras(memory or Oblivion(), config)
+        eras = Eras(memory or Oblivion())
         around = Surroundings(
             report=self._report,
             identity=identity,
