@@ -77,7 +77,10 @@ class Everything(Server[Any]):
         return {"tools": [*TOOLS, *more], "ttlMs": 0, "cacheScope": "private"}
 
     async def _list_prompts(self, _ctx: Context, _params: Any) -> dict[str, Any]:
-        more = [{"name": f"extra_prompt_{number}", "description": "Extra"} for number in range(self.extra["prompt"])]
+        more = [
+            {"name": f"extra_prompt_{number}", "description": "Extra"}
+            for number in range(self.extra["prompt"])
+        ]
         return {"prompts": [*PROMPTS, *more], "ttlMs": 0, "cacheScope": "private"}
 
     async def _list_resources(self, _ctx: Context, _params: Any) -> dict[str, Any]:
@@ -118,7 +121,9 @@ class Everything(Server[Any]):
         return {"contents": [{"uri": uri, **_contents(uri)}], "ttlMs": 0, "cacheScope": "private"}
 
     async def _complete(self, _ctx: Context, params: types.CompleteRequestParams) -> Any:
-        values = [word for word in ("test", "paris", "park") if word.startswith(params.argument.value)]
+        values = [
+            word for word in ("test", "paris", "park") if word.startswith(params.argument.value)
+        ]
         return {"completion": {"values": values, "total": len(values), "hasMore": False}}
 
     async def _agree(self, _ctx: Context, _params: Any) -> dict[str, Any]:
@@ -165,9 +170,7 @@ async def serve(era: str) -> None:
     server = Everything()
     async with stdio_server() as (read, write):
         if era == "handshake":
-            await serve_loop(
-                server, read, write, lifespan_state={}, init_options=server.options()
-            )
+            await serve_loop(server, read, write, lifespan_state={}, init_options=server.options())
         else:
             await server.run(read, write, server.options())
 

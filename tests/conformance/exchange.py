@@ -39,7 +39,8 @@ class Exchange:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return self.params.get("arguments") or {}
+        given: dict[str, Any] | None = self.params.get("arguments")
+        return given or {}
 
     def can(self, capability: str) -> bool:
         """Whether the client has declared that it can be asked this kind of thing."""
@@ -61,7 +62,7 @@ class Exchange:
         """Ask several things at once."""
         if not self.is_modern:
             return {key: await self._request(**each) for key, each in questions.items()}
-        given = self.params.get("inputResponses") or {}
+        given: dict[str, Any] = self.params.get("inputResponses") or {}
         if not all(isinstance(given.get(key), dict) for key in questions):
             raise InputNeededError(needed(questions, state))
         return {key: given[key] for key in questions}

@@ -34,6 +34,12 @@ def sample(words: str, tokens: int) -> Json:
     return {"messages": [{"role": "user", "content": text(words)}], "maxTokens": tokens}
 
 
+def filled_in(answer: Json) -> Json:
+    """Return what a person has filled in, if they have."""
+    content: Json | None = answer.get("content")
+    return content or {}
+
+
 async def log(exchange: Exchange) -> Json:
     await exchange.log("Tool execution started")
     await anyio.sleep(STEP)
@@ -123,7 +129,7 @@ async def log_once(exchange: Exchange) -> Json:
 
 async def round_name(exchange: Exchange) -> Json:
     answer = await exchange.ask("user_name", "elicitation/create", NAME)
-    return said(f"Hello, {(answer.get('content') or {}).get('name', 'stranger')}!")
+    return said(f"Hello, {filled_in(answer).get('name', 'stranger')}!")
 
 
 async def round_model(exchange: Exchange) -> Json:
@@ -167,13 +173,13 @@ async def round_twice(exchange: Exchange) -> Json:
         first = form("Step 1: What is your name?", name={"type": "string"})
         questions = {"step1": {"method": "elicitation/create", "params": first}}
         answers = await exchange.ask_all(questions, {"step": 1})
-        name = (answers["step1"].get("content") or {}).get("name")
+        name = filled_in(answers["step1"]).get("name")
     else:
         name = state["name"]
     second = form("Step 2: What is your favorite color?", color={"type": "string"})
     questions = {"step2": {"method": "elicitation/create", "params": second}}
     answers = await exchange.ask_all(questions, {"step": 2, "name": name})
-    return said(f"{name} likes {(answers['step2'].get('content') or {}).get('color')}")
+    return said(f"{name} likes {filled_in(answers['step2']).get('color')}")
 
 
 async def round_able(exchange: Exchange) -> Json:

@@ -64,6 +64,16 @@ class RawServer:
         """Return what was asked, in order."""
         return [method for method, _params in self.received]
 
+    async def ask(self, method: str, params: Json) -> Json:
+        """Ask the client something; as on a pipe, nothing says for which of its requests."""
+        assert self._dispatcher is not None
+        return await self._dispatcher.send_raw_request(method, params)
+
+    async def say(self, method: str, params: Json) -> None:
+        """Tell the client something, in the same way."""
+        assert self._dispatcher is not None
+        await self._dispatcher.notify(method, params)
+
     async def change(self, method: str, params: Json | None = None) -> None:
         """Tell of a change in the way of the era."""
         if self.era == "handshake":

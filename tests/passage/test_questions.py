@@ -41,12 +41,9 @@ ABLE: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {
 def asking(era: Era, *methods: str) -> RawServer:
     """Be a server whose tool `ask` asks these, and answers with what it was answered."""
 
-    async def ask(context: Dispatch, params: Json) -> Json:
+    async def ask(_context: Dispatch, params: Json) -> Json:
         if era == "handshake":
-            answers = {
-                method: await context.send_raw_request(method, QUESTIONS[method])
-                for method in methods
-            }
+            answers = {method: await server.ask(method, QUESTIONS[method]) for method in methods}
             return {"content": [], "structuredContent": answers}
         if "inputResponses" not in params:
             questions = {
@@ -126,7 +123,7 @@ async def test_the_questions_of_a_relayed_call_are_asked_too(
     server = asking(server_era, "elicitation/create")
 
     async with raw_pair(server, client_era, ABLE) as client:
-        relayed = {"name": "CallTool", "arguments": {"name": "asker__ask", "arguments": {}}}
+        relayed: Json = {"name": "CallTool", "arguments": {"name": "asker__ask", "arguments": {}}}
         result, asked = await call(client, relayed)
 
     assert len(asked) == 1
@@ -161,7 +158,7 @@ async def test_sampling_of_a_client_that_cannot_is_refused(server_era: Era) -> N
 
 async def test_a_state_that_was_changed_is_refused(server_era: Era) -> None:
     server = asking(server_era, "elicitation/create")
-    given = {"name": "asker__ask", "arguments": {}}
+    given: Json = {"name": "asker__ask", "arguments": {}}
 
     async with raw_pair(server, "modern", ABLE) as client:
         first = await client.request("tools/call", given)

