@@ -21,7 +21,7 @@ from aggregator.config.values import ServerType, SurfaceChoice, ToolSearchMode
 
 ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "cwd")
 """Keys that mean nothing beside `url`."""
-ONLY_FOR_ADDRESSES = ("headers",)
+ONLY_FOR_ADDRESSES = ("headers", "caFile", "clientCert", "clientKey", "proxy")
 """Keys that mean nothing beside `command`."""
 
 _LONGEST = 24 * 3600.0
@@ -154,6 +154,17 @@ class ServerForm(_Form):
         None, description="How to speak to the server; follows from `command` or `url`."
     )
     headers: dict[str, str] = Field({}, description="HTTP headers to send with each request.")
+    ca_file: str | None = Field(
+        None, description="Certificates to trust for this server, instead of the system's."
+    )
+    verify: bool = Field(True, description="Whether the server must prove who it is.")
+    client_cert: str | None = Field(None, description="Certificate to show to the server.")
+    client_key: str | None = Field(
+        None, description="Key of the certificate, if it is in a file of its own."
+    )
+    proxy: str | None = Field(
+        None, description="Proxy to go through; those of the environment are not used."
+    )
     description: str = Field("", description="One line that tells the model what is behind it.")
     always_load: AllOrSome = Field(
         False, description="Tools shown without a search: true, or names or globs."

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from aggregator.config.document import Location, Value, dotted
@@ -84,6 +85,11 @@ def settle(draft: Draft, prefix: str, source: Source) -> ServerConfig:
         cwd=None if form.url else source.resolved(form.cwd or "."),
         url=form.url,
         headers=form.headers,
+        ca_file=_file(form.ca_file, source),
+        verify=form.verify,
+        client_cert=_file(form.client_cert, source),
+        client_key=_file(form.client_key, source),
+        proxy=form.proxy,
         description=" ".join(form.description.split()),
         always_load=form.always_load,
         allow=form.tools.allow,
@@ -192,6 +198,10 @@ def _is_http(url: str) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and not _SPACE.search(url)
     except ValueError:
         return False
+
+
+def _file(written: str | None, source: Source) -> Path | None:
+    return None if written is None else source.resolved(written)
 
 
 def _program(command: str, source: Source) -> str:

@@ -113,6 +113,14 @@ class ServerConfig:
     cwd: Path | None = None
     url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    ca_file: Path | None = None
+    """Certificates to trust instead of the system's."""
+    verify: bool = True
+    """Whether the server must prove who it is."""
+    client_cert: Path | None = None
+    """Certificate to show to the server."""
+    client_key: Path | None = None
+    proxy: str | None = field(default=None, repr=False)
     description: str = ""
     always_load: bool | tuple[str, ...] = False
     """All of its tools, none, or those that match one of these globs."""

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio.to_thread
 import httpx2
@@ -45,12 +46,13 @@ class Address:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     max_message_bytes: int = 16 << 20
-    ca_file: str | None = None
+    ca_file: Path | None = None
     """Certificates to trust instead of the usual ones."""
     verify: bool = True
     """Whether the server has to prove who it is."""
-    client_cert: tuple[str, str | None] | None = None
-    """Certificate and key to prove who we are."""
+    client_cert: Path | None = None
+    """Certificate to prove who we are."""
+    client_key: Path | None = None
     proxy: str | None = field(default=None, repr=False)
     auth: httpx2.Auth | None = field(default=None, repr=False)
     """Adds credentials to each request, and may renew them."""
@@ -190,7 +192,7 @@ def _context(address: Address) -> ssl.SSLContext:
     else:
         context = httpx2.create_ssl_context(verify=address.verify)
     if address.client_cert is not None:
-        context.load_cert_chain(*address.client_cert)
+        context.load_cert_chain(address.client_cert, address.client_key)
     return context
 
 

@@ -105,7 +105,8 @@ async def open_events(endpoint: Endpoint) -> AsyncGenerator[Wire, None]:
             try:
                 await group.start(events.listen)
             except RuntimeError as error:
-                raise broken("it did not say where to send messages") from error
+                # Its stream ended before it had said where to send messages.
+                raise broken(traffic.describe_end()) from error
             group.start_soon(events.run, outbox, group)
             yield Wire(
                 (inward, outward),

@@ -28,4 +28,9 @@ def address(server: ServerConfig) -> Address:
         url=server.url or "",
         headers=server.headers,
         max_message_bytes=server.max_message_bytes,
+        ca_file=server.ca_file,
+        verify=server.verify,
+        client_cert=server.client_cert,
+        client_key=server.client_key,
+        proxy=server.proxy,
     )
