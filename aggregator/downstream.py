@@ -82,6 +82,7 @@ class Downstream:
         connect: Connect,
         jitter: Callable[[], float],
         around: Surroundings,
+        watched: frozenset[str] = frozenset(),
     ) -> None:
         self._server = server
         self._connect = connect
@@ -89,7 +90,7 @@ class Downstream:
         self._questions = Questions(server.name)
         self._supervision = Supervision(jitter)
         self._era: Era | None = around.recall_era(server)
-        self._watched: frozenset[str] = frozenset()
+        self._watched: frozenset[str] = watched
         self._link: Link | None = None
         self._woken = anyio.Event()
         self._slots = anyio.Semaphore(server.max_in_flight)

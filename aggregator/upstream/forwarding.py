@@ -151,7 +151,7 @@ class Forwarding:
             ) from None
 
     def _speaks_modern(self, server: ServerName) -> bool:
-        state = self._fleet.catalog.servers[server]
+        state = self._fleet.catalog.servers.get(server)
         return isinstance(state, Ready) and state.era in MODERN_PROTOCOL_VERSIONS
 
 

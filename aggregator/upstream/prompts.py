@@ -73,5 +73,5 @@ class Prompts:
         raise MCPError(types.INVALID_PARAMS, "There is no such prompt or resource template")
 
     def _completes(self, server: ServerName) -> bool:
-        state = self._fleet.catalog.servers[server]
+        state = self._fleet.catalog.servers.get(server)
         return isinstance(state, Ready) and state.offers.completes
