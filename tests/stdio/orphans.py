@@ -14,7 +14,6 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.stdio.child import open_child
 from aggregator.stdio.watchdog import Watchdog
 from tests.census import carrying, look
 from tests.stdio.running import faulty, running
@@ -37,11 +36,11 @@ async def doomed(children: int) -> None:
     """Start children, say which, and wait for the end."""
     async with AsyncExitStack() as stack:
         watchdog = await stack.enter_async_context(Watchdog())
-        for number in range(children):
-            spec = faulty("ok", *MANNERS[number % len(MANNERS)])
-            await stack.enter_async_context(open_child(spec, log=print, watchdog=watchdog))
-        async with running(faulty(), watchdog) as last:
-            await last.text("echo")
+        specs = [faulty("ok", *MANNERS[number % len(MANNERS)]) for number in range(children)]
+        servers = [await stack.enter_async_context(running(spec, watchdog)) for spec in specs]
+        for server in servers:
+            # It answers only after it has left behind what it leaves behind.
+            await server.text("echo")
         sys.stdout.write(json.dumps({"cookie": watchdog.cookie, "watchdog": watchdog.pid}) + "\n")
         sys.stdout.flush()
         await anyio.sleep_forever()
@@ -60,8 +59,6 @@ def outlived(children: int, number: int = signal.SIGKILL) -> tuple[int, float, l
         assert parent.stdout is not None
         told = json.loads(parent.stdout.readline())
         cookies = {told["cookie"]}
-        while len(carrying(cookies)) < expected(children):
-            time.sleep(INTERVAL)
         started = len(carrying(cookies))
         os.kill(parent.pid, number)
         killed = time.monotonic()
