@@ -112,7 +112,7 @@ def retry_after(value: str | None, now: datetime) -> float:
     """Return for how many seconds a server asks to be left alone: a number, or a date."""
     if value is None:
         return 0.0
-    if re.fullmatch(r"\s*\d{1,9}\s*", value):
+    if re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
         return min(float(value), LONGEST_REST)
     try:
         wait = (parsedate_to_datetime(value).astimezone(UTC) - now).total_seconds()
