@@ -97,6 +97,9 @@ def labelled(server: ServerName, method: str, params: JsonObject) -> JsonObject:
 def declared(capabilities: JsonObject) -> JsonObject:
     """Return of a client's capabilities what can be passed on to servers."""
     kept = {name: as_object(capabilities[name]) for name in EVERYTHING if name in capabilities}
+    if "roots" in kept:
+        # That they changed is not passed on: which servers have asked for them is not known.
+        kept["roots"] = {}
     extensions = {
         name: settings
         for name, settings in as_object(capabilities.get("extensions")).items()

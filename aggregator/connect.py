@@ -33,6 +33,9 @@ from aggregator.wire import Peer, Wire, describe
 Connect = Callable[[], AbstractAsyncContextManager["Wire"]]
 """Opens the transport to one server; entered and left by one task."""
 
+Declare = Callable[[], JsonObject]
+"""Says what our clients can be asked, as far as we know by then."""
+
 Answer = Callable[[Call | None, str, Mapping[str, Any] | None], Awaitable[dict[str, Any]]]
 """Answers what a server asks: `(the call it belongs to, method, params) -> result`."""
 
@@ -62,7 +65,7 @@ class EraUnclearError(Exception):
 class Link:
     """An open connection to one server."""
 
-    def __init__(self, wire: Wire, identity: JsonObject, capabilities: JsonObject) -> None:
+    def __init__(self, wire: Wire, identity: JsonObject, capabilities: Declare) -> None:
         read, write = wire.streams
         self._dispatcher = JSONRPCDispatcher[TransportContext](read, write)
         self.describe_end = wire.describe_end
@@ -244,7 +247,7 @@ class Link:
             "initialize",
             {
                 "protocolVersion": LATEST_HANDSHAKE_VERSION,
-                "capabilities": self._capabilities,
+                "capabilities": self._capabilities(),
                 "clientInfo": self._identity,
             },
             {"cancel_on_abandon": False},
@@ -330,7 +333,7 @@ async def open_link(
     connect: Connect,
     *,
     identity: JsonObject,
-    capabilities: JsonObject,
+    capabilities: Declare,
     era: Era | None,
     answer: Answer,
 ) -> AsyncGenerator[Link, None]:

@@ -225,7 +225,7 @@ class Downstream:
             async with open_link(
                 self._connect,
                 identity=self._around.identity,
-                capabilities=self._around.capabilities(),
+                capabilities=self._around.capabilities,
                 era=self._era,
                 answer=self._questions.answer,
             ) as link:

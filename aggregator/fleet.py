@@ -19,9 +19,12 @@ from aggregator.inflight import Caller
 from aggregator.memory import Memory, Oblivion
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
 from aggregator.search import Index
+from aggregator.semantic.index import Meaning, NoMeaning
 
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""
+MAX_KINDS_OF_CLIENT = 32
+"""Differently able clients that are told apart."""
 DRAIN_PATIENCE = 30.0
 """Seconds that calls in flight have, when their server is no longer configured."""
 STARTING_PACE = 0.25
@@ -48,6 +51,7 @@ class Fleet:
         identity: JsonObject,
         jitter: Callable[[], float] = random.random,
         memory: Memory | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         self.config = config
         self.problem: str | None = None
@@ -55,6 +59,7 @@ class Fleet:
         self.catalog = Catalog.starting(config.enabled, anyio.current_time())
         """What is known now: the one cell that requests read. Replaced, never changed."""
         self.index = Index(list(config.enabled))
+        self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
         self._lookup = Lookup.of(())
@@ -62,6 +67,7 @@ class Fleet:
         self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
         """Called when a server says that one of its resources has changed."""
         self._clients: list[JsonObject] = []
+        self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or Oblivion())
         around = Surroundings(
             report=self._report,
@@ -75,7 +81,13 @@ class Fleet:
         def recruit(server: ServerConfig) -> Member:
             return Member(
                 server,
-                Downstream(server, connect=connect(server), jitter=jitter, around=around),
+                Downstream(
+                    server,
+                    connect=connect(server),
+                    jitter=jitter,
+                    around=around,
+                    watched=self._watched.get(server.name, frozenset()),
+                ),
                 anyio.CancelScope(),
             )
 
@@ -150,7 +162,10 @@ class Fleet:
             CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
-        return await self._members[server].downstream.request(method, params, caller)
+        member = self._members.get(server)
+        if member is None:
+            raise ServerUnavailableError(server, "it is no longer configured")
+        return await member.downstream.request(method, params, caller)
 
     async def watch(self, server: ServerName, uris: Collection[str]) -> None:
         """Be told when these resources of a server change, and no others.
@@ -158,11 +173,13 @@ class Fleet:
         Raises:
             MCPError: The server refuses.
         """
-        await self._members[server].downstream.watch(uris)
+        self._watched[server] = frozenset(uris)
+        if (member := self._members.get(server)) is not None:
+            await member.downstream.watch(uris)
 
     def meet(self, capabilities: JsonObject) -> None:
         """Take note of what a client can be asked, for servers that start later."""
-        if capabilities not in self._clients:
+        if capabilities not in self._clients and len(self._clients) < MAX_KINDS_OF_CLIENT:
             self._clients.append(capabilities)
 
     async def until_ready(self, server: ServerName) -> None:
@@ -205,6 +222,7 @@ class Fleet:
         self._tell_of_change()
 
     def _tell_of_change(self) -> None:
+        self.meaning.follow(self.catalog)
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
 

@@ -11,12 +11,21 @@ from mcp.shared.exceptions import MCPError
 from aggregator.catalog import Offers, Ready
 from aggregator.config import ServerConfig
 from aggregator.connect import Link
-from aggregator.intake import RESOURCE, TEMPLATE, take_in, take_in_prompts, take_in_resources
+from aggregator.intake import (
+    RESOURCE,
+    TEMPLATE,
+    clean,
+    take_in,
+    take_in_prompts,
+    take_in_resources,
+)
 
 logger = logging.getLogger(__name__)
 
 MAX_PAGES = 64
 """Pages of a listing that are asked for."""
+MAX_INSTRUCTIONS = 16 * 1024
+"""Characters kept of a server's instructions."""
 LISTING_PATIENCE = 15.0
 """Seconds that a list besides the first one of tools may take."""
 
@@ -36,7 +45,7 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
         since=anyio.current_time(),
         era=link.peer.protocol_version,
         version=f"{link.peer.name} {link.peer.version}".strip(),
-        instructions=link.peer.instructions,
+        instructions=clean(link.peer.instructions)[:MAX_INSTRUCTIONS],
         refused=(*refused, *more),
         offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
     )

@@ -218,6 +218,7 @@ async def aggregating(
         connect=lambda server: servers[server.name],
         identity=IDENTITY,
         jitter=lambda: 1.0,
+        memory=memory,
     )
     upstream = make_server(fleet, Recollection(memory or Oblivion(), config.path))
     async with anyio.create_task_group() as group:

@@ -7,18 +7,28 @@ from our own words.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aggregator.catalog import JsonObject, ToolEntry
+from aggregator.catalog import JsonObject, Ready, ToolEntry
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.facts import facts
-from aggregator.toolsearch.find import Found, Missing, Result, awaited, search, unready
+from aggregator.toolsearch.find import (
+    Found,
+    Missing,
+    Result,
+    awaited,
+    search,
+    servers_named,
+    unready,
+)
 from aggregator.toolsearch.offer import MAX_WAIT
 from aggregator.toolsearch.page import lay_out
 from aggregator.toolsearch.status import failed, overview, pending
 from aggregator.toolsearch.view import Changes, View
-from aggregator.toolsearch.wording import counted, fitting, listed, quoted
+from aggregator.toolsearch.wording import counted, fitting, listed, one_line, quoted
 
 MAX_LIST = 400
 """Characters of a list of names on one line."""
+MAX_INSTRUCTIONS = 600
+"""Characters of a server's own instructions; `catalog://servers` has them whole."""
 MIN_WAIT = 10.0
 """Seconds of `wait` to propose first."""
 HEAD_SHARE = 0.3
@@ -81,11 +91,20 @@ def _head(found: Found, view: View) -> Iterator[str]:
             yield f"{counted(len(view.catalog.servers), 'server')}, {tools}. {_OVERVIEW_HINT}"
         elif result.entries:
             yield _found_line(result, found.request)
+            yield from _introduction(result, view)
     if found.matches:
         yield _FRAME
     known = [entry.name for entry in found.matches if entry.name in view.visible]
     if known:
         yield f"Already in your tool list: {listed(known, MAX_LIST)}."
+
+
+def _introduction(result: Result, view: View) -> Iterator[str]:
+    """Give the instructions of the one server whose tools were asked for, in its own words."""
+    named = servers_named(result.query, view.catalog.servers)
+    state = view.catalog.servers[named[0]] if len(named) == 1 else None
+    if "server:" in result.query and isinstance(state, Ready) and state.instructions:
+        yield f"{named[0]} says how it is used:\n| {one_line(state.instructions, MAX_INSTRUCTIONS)}"
 
 
 _WAITING = 'To include them, ask with "wait": {seconds:g} instead of asking the same again.'

@@ -62,7 +62,7 @@ def search(request: SearchRequest, view: View) -> Found:
 
 def awaited(request: SearchRequest, catalog: Catalog) -> tuple[ServerName, ...]:
     """Return the pending servers whose tools could change the answer."""
-    named = [_servers_named(text, catalog.servers) for text in request.queries]
+    named = [servers_named(text, catalog.servers) for text in request.queries]
     if not catalog.pending or not all(named):
         return catalog.pending
     wanted = frozenset(chain.from_iterable(named))
@@ -71,7 +71,7 @@ def awaited(request: SearchRequest, catalog: Catalog) -> tuple[ServerName, ...]:
 
 def unready(name: str, catalog: Catalog) -> ServerName | None:
     """Return the server a tool's name points to, if it is not connected."""
-    servers = _servers_named(f"select:{name}", catalog.servers)
+    servers = servers_named(f"select:{name}", catalog.servers)
     states = ((each, catalog.servers[each]) for each in servers)
     return next((each for each, state in states if isinstance(state, Pending | Failed)), None)
 
@@ -131,7 +131,7 @@ def _entries(names: Iterable[ToolName], view: View) -> tuple[ToolEntry, ...]:
     return tuple(known[name] for name in dict.fromkeys(names) if name in known)
 
 
-def _servers_named(text: str, servers: Iterable[ServerName]) -> tuple[ServerName, ...]:
+def servers_named(text: str, servers: Iterable[ServerName]) -> tuple[ServerName, ...]:
     """Return the servers that a query names outright; none means it could be any."""
     query = parse_query(text)
     if isinstance(query, Select):
