@@ -62,8 +62,8 @@ class Environment:
         return Path(home)
 
     def say(self, text: str) -> None:
-        """Write a result."""
-        print(text, file=self.stdout)
+        """Write a result, at once: what follows may take long."""
+        print(text, file=self.stdout, flush=True)
 
     def note(self, text: str) -> None:
         """Write what a person may want to know beside the result."""

@@ -42,7 +42,6 @@ def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, pa
         before, page = page, _page(peer, environment, options)
         if page != before:
             environment.say(CLEAR + page if environment.stdout.isatty() else f"\n{page}")
-            environment.stdout.flush()
 
 
 def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> str:

@@ -1,0 +1,315 @@
+"""Commands that start servers, typed as a person would."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aggregator.cli.environment import ExitStatus
+from tests.cli.shell import ROOT, Ran, Shell, faulty
+
+pytestmark = pytest.mark.slow
+
+ODD = Path(__file__).with_name("odd_server.py")
+SERVERS = f"servers:\n  test:\n    {faulty()}\n"
+ODD_SERVER = f"  odd: {{command: {sys.executable}, args: [{ODD}]}}\n"
+BROKEN = f"""\
+servers:
+  test:
+    {faulty()}
+  broken:
+    command: {sys.executable}
+    args: [-c, "import sys; sys.exit('no database here')"]
+    description: Ends at once
+  lacking:
+    command: lacking-mcp
+    env: {{TOKEN: "${{LACKING_TOKEN}}"}}
+    description: Misses a variable
+"""
+
+
+def test_inspect_shows_every_server_and_what_a_client_would_see(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    ran = shell.run("inspect")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert ran.out.splitlines()[1].split()[:2] == ["test", "ready"]
+    assert "A client sees 3: ToolSearch, CallTool, CallReadOnlyTool" in ran.out
+    assert ran.err.startswith("test: ready after ")
+
+
+def test_inspect_shows_why_a_server_is_not_there(shell: Shell) -> None:
+    shell.write_servers(BROKEN)
+
+    catalog = shell.run("inspect", "--json", "--wait", "5")
+    server = shell.run("inspect", "broken", "--wait", "5")
+
+    states = {each["name"]: each["state"] for each in json.loads(catalog.out)["servers"]}
+    assert states == {"test": "ready", "broken": "pending", "lacking": "failed"}
+    assert "It wrote to stderr:\n  no database here" in server.out
+    assert "lacking: failed: the variable `LACKING_TOKEN` must be set" in catalog.err
+
+
+def test_inspect_finds_a_tool_by_any_of_its_names(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    whole = shell.run("inspect", "echo", "--json")
+    wrong = shell.run("inspect", "test__ecko")
+
+    assert json.loads(whole.out)["name"] == "test__echo"
+    assert wrong.status is ExitStatus.ERROR
+    assert wrong.out == ""
+    assert "error: there is no server or tool `test__ecko`" in wrong.err
+    assert "`test__echo`" in wrong.err
+
+
+def test_on_a_terminal_progress_is_live_and_leaves_nothing_behind(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.terminal = True
+
+    ran = shell.run("inspect")
+
+    assert "starting test" in ran.err
+    assert ran.err.endswith("\r\x1b[K")
+    assert "\x1b[32mready\x1b[0m" in ran.out
+
+
+def test_search_prints_what_a_model_reads_and_explains_it(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    plain = shell.run("search", "echo", "text")
+    explained = shell.run("search", "echo text", "--explain", "--max-results", "1")
+    data = shell.run("search", "echo text", "--explain", "--json")
+
+    assert plain.status is ExitStatus.FINE
+    assert "## test__echo (server test)" in plain.out
+    assert "Why these:\n1. test__echo  score " in explained.out
+    assert json.loads(data.out)["hits"][0]["why"][0]["word"] == "echo"
+    assert json.loads(data.out)["text"] + "\n" == plain.out
+
+
+def test_a_name_is_looked_up_and_not_ranked(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    ran = shell.run("search", "select:test__echo", "--explain")
+
+    assert "## test__echo" in ran.out
+    assert "Nothing was ranked" in ran.out
+
+
+def test_call_types_its_arguments_and_prints_the_text(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    pairs = shell.run("call", "test__echo", "text=hello there")
+    whole = shell.run("call", "echo", "--json", '{"text": "hi"}')
+    piped = shell.run("call", "echo", "--json", "-", "--raw", typed='{"text": "hi"}')
+
+    assert pairs.status is ExitStatus.FINE, pairs.err
+    assert "hello there" in pairs.out
+    assert "hi" in whole.out
+    assert json.loads(piped.out)["content"][0]["type"] == "text"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "problem"),
+    [
+        (["test__nope"], ExitStatus.ERROR, "there is no server or tool `test__nope`"),
+        (["test__echo", "text"], ExitStatus.USAGE, "`text` is not `key=value`"),
+        (["test__echo", "text:={"], ExitStatus.USAGE, "is not JSON"),
+        (["test__echo", "--json", "{"], ExitStatus.USAGE, "`--json` is not JSON"),
+        (["test__echo", "--json", "[]"], ExitStatus.USAGE, "must be an object"),
+        (["odd__say", "number=x"], ExitStatus.USAGE, "number: must be integer"),
+    ],
+)
+def test_a_call_that_cannot_be_made_is_explained(
+    shell: Shell, arguments: list[str], status: ExitStatus, problem: str
+) -> None:
+    shell.write_servers(SERVERS + ODD_SERVER)
+
+    ran = shell.run("call", *arguments)
+
+    assert ran.status is status
+    assert problem in ran.err.splitlines()[0]
+    assert ran.out == ""
+
+
+def test_a_call_to_a_server_that_is_not_there_is_our_error(shell: Shell) -> None:
+    shell.write_servers(BROKEN)
+
+    unready = shell.run("call", "broken__anything", "--wait", "5")
+    lost = shell.run("call", "test__fault", "kind=exit")
+
+    assert unready.status is ExitStatus.ERROR
+    assert "the server `broken` is not ready" in unready.err
+    assert lost.status is ExitStatus.ERROR, lost
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "out", "err"),
+    [
+        (["fail"], ExitStatus.TOOL_ERROR, "there is no such note\n", "1 of 2: half done\n"),
+        (["refuse"], ExitStatus.TOOL_ERROR, "", "error: `odd__refuse`: not today (code -32601)\n"),
+        (["count"], ExitStatus.FINE, '{\n  "count": 3\n}\n', "1 of 2: half done\n"),
+        (["nothing"], ExitStatus.FINE, "(an empty result)\n", "1 of 2: half done\n"),
+        (
+            ["draw"],
+            ExitStatus.FINE,
+            "[image, image/png, 8 bytes; --raw prints it as Base64]\n",
+            "1 of 2: half done\n",
+        ),
+        (
+            ["say", "number=5", "tags=a", "tags=b"],
+            ExitStatus.FINE,
+            '{"number": 5, "tags": ["a", "b"]}\n',
+            "",
+        ),
+    ],
+)
+def test_a_call_shows_its_progress_and_ends_as_the_tool_ended(
+    shell: Shell, arguments: list[str], status: ExitStatus, out: str, err: str
+) -> None:
+    shell.write_servers(f"servers:\n{ODD_SERVER}")
+
+    assert shell.run("call", *arguments) == Ran(status, out, err)
+
+
+def test_check_tells_errors_from_warnings(shell: Shell) -> None:
+    shell.write_servers(SERVERS.replace("A test", '""'))
+    fine = shell.run("check")
+    strict = shell.run("check", "--strict")
+    shell.write_servers(BROKEN)
+    broken = shell.run("check", "--json")
+
+    assert fine.status is ExitStatus.FINE, fine.out
+    assert "warning: test: has no `description`" in fine.out
+    assert "no errors, 1 warning" in fine.out
+    assert strict.status is ExitStatus.ERROR
+    assert broken.status is ExitStatus.ERROR
+    errors = {
+        each["server"]: each["text"]
+        for each in json.loads(broken.out)["findings"]
+        if each["severity"] == "error"
+    }
+    assert set(errors) == {"broken", "lacking"}
+    assert "no database here" in errors["broken"]
+
+
+def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None:
+    shell.write_servers(BROKEN)
+    shell.run("install", "cursor", "--yes")
+
+    ran = shell.run("doctor", "--client", "codex", "--wait", "5")
+    data = json.loads(shell.run("doctor", "--json", "--wait", "5").out)
+
+    assert ran.status is ExitStatus.ERROR
+    assert "1 of 3 servers are ready" in ran.out
+    assert "error: lacking: the variable `LACKING_TOKEN` must be set" in ran.out
+    assert "surface `relay`" in ran.out
+    assert "cursor (user): registered as `toolbox`" in ran.out
+    assert set(data["versions"]) >= {"aggregator", "python", "mcp"}
+
+
+def test_doctor_speaks_also_where_nothing_works(shell: Shell) -> None:
+    missing = shell.run("doctor")
+    shell.write_servers(SERVERS)
+    unknown = shell.run("doctor", "--client", "cursr")
+
+    assert missing.status is ExitStatus.ERROR
+    assert "does not exist" in " ".join(missing.out.split())
+    assert unknown.status is ExitStatus.ERROR
+    assert "nothing is known of a client `cursr`" in unknown.err
+
+
+def start(shell: Shell, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "aggregator", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=shell.all_variables(),
+        cwd=shell.project,
+        start_new_session=True,
+    )
+
+
+def test_ctrl_c_ends_a_command_at_once_and_leaves_no_process(shell: Shell) -> None:
+    shell.write_servers(f"servers:\n  slow:\n    {faulty('hang_initialize')}\n")
+    with start(shell, "inspect", "--wait", "60") as process:
+        until(lambda: len(group(process.pid)) > 1)
+
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+
+    assert process.returncode == ExitStatus.INTERRUPTED
+    assert err.strip().endswith("interrupted")
+    assert "Traceback" not in err
+    until(lambda: not group(process.pid))
+
+
+def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    with start(shell, "inspect", "--watch") as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        rest = iter(process.stdout.readline, "")
+        assert any("Deferred" in line for line in rest)
+
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+
+    assert first.startswith("SERVER")
+    assert process.returncode == ExitStatus.FINE
+
+
+def test_a_reader_that_leaves_early_is_no_error(shell: Shell) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m aggregator schema | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=shell.all_variables(),
+        cwd=shell.project,
+    )
+
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+
+
+def test_the_first_command_of_the_readme_works_as_typed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "aggregator", "inspect"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=dict(os.environ),
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "5 of 5 servers ready, 64 tools" in done.stdout
+
+
+def group(leader: int) -> list[int]:
+    """Return the processes that a command started, and itself."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if str(leader) == path.with_name("stat").read_text().rpartition(")")[2].split()[3]:
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def until(holds: Callable[[], bool], patience: float = 30.0) -> None:
+    deadline = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
