@@ -13,6 +13,7 @@ The rooms, from the outside in. Imports point down.
     downstream   one server, one task: connect, list, watch, redial
     inventory    every page of what one server lists
     asking       what a server may ask of the client behind a call
+    loss         how a connection came to its end, in words
     connect      a link to one server, in the era it speaks
     listening    a modern server's stream of changes
     wire         a transport, and what the server behind it says of itself

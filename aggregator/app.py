@@ -137,24 +137,12 @@ def child(server: ServerConfig, watchdog: Watchdog) -> Connect:
         async with open_child(spec, log=log, watchdog=watchdog) as process:
             yield Wire(
                 process.streams,
-                describe_end=lambda: _describe_end(process),
+                describe_end=process.describe_end,
                 is_stuck=lambda: _is_stuck(process),
                 last_words=process.stderr_tail,
             )
 
     return connect
-
-
-def _describe_end(process: Child) -> str:
-    status = process.exit_status()
-    if status is None:
-        said = "it closed its standard output"
-    elif status < 0:
-        said = f"it was ended by {signal.Signals(-status).name}"
-    else:
-        said = f"it exited with status {status}"
-    words = process.stderr_tail()
-    return f"{said}; its last words: {words[-1]}" if words else said
 
 
 def _is_stuck(process: Child) -> bool:

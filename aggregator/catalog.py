@@ -119,6 +119,8 @@ class Pending:
     """Why it is not ready yet, when there is more to say than that it is starting."""
     since: float = 0.0
     phase: Literal["starting", "retrying", "cooling down"] = "starting"
+    last_words: tuple[str, ...] = ()
+    """The last lines of its standard error, if it has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ class Failed:
 
     reason: str
     since: float = 0.0
+    last_words: tuple[str, ...] = ()
+    """The last lines of its standard error."""
 
 
 ServerState = Pending | Ready | Failed

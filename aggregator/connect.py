@@ -25,7 +25,7 @@ from mcp_types.version import (
     MODERN_PROTOCOL_VERSIONS,
 )
 
-from aggregator.catalog import JsonObject, as_object
+from aggregator.catalog import JsonObject, as_object, items
 from aggregator.inflight import Call, Era, InFlight, Undone
 from aggregator.listening import Listening
 from aggregator.wire import Peer, Wire, describe
@@ -58,7 +58,11 @@ END_PATIENCE = 0.1
 """Seconds that a connection which seems to be over has to be really over."""
 
 
-class EraUnclearError(Exception):
+class LinkLostError(Exception):
+    """The connection ended before the server was of any use; says how."""
+
+
+class EraUnclearError(LinkLostError):
     """The server closed the connection on `server/discover`: an old one may need `initialize`."""
 
 
@@ -223,7 +227,8 @@ class Link:
         if not self.ended.is_set():
             raise errors[-1]
         # What the transport says of the end tells more than that it has come.
-        raise next((each for each in errors if isinstance(each.data, Undone)), EraUnclearError())
+        unclear = EraUnclearError(self.describe_end())
+        raise next((each for each in errors if isinstance(each.data, Undone)), unclear)
 
     async def _discover(self) -> Peer:
         version = MODERN_PROTOCOL_VERSIONS[-1]
@@ -235,8 +240,8 @@ class Link:
         result = await self._dispatcher.send_raw_request(
             "server/discover", self._stamped({}, None), options
         )
-        offered = result.get("supportedVersions")
-        mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in (offered or ())]
+        offered = items(result.get("supportedVersions"))
+        mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in offered]
         if not mutual:
             raise MCPError(types.UNSUPPORTED_PROTOCOL_VERSION, "No modern version in common")
         stamp = as_object(result.get("_meta")).get(types.SERVER_INFO_META_KEY)
@@ -252,13 +257,14 @@ class Link:
             },
             {"cancel_on_abandon": False},
         )
-        version = result.get("protocolVersion")
+        version = str(result.get("protocolVersion"))
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
             raise MCPError(
-                types.UNSUPPORTED_PROTOCOL_VERSION, f"It speaks the unknown protocol {version!r}"
+                types.UNSUPPORTED_PROTOCOL_VERSION,
+                f"It speaks the unknown protocol {version[:40]!r}",
             )
         await self._dispatcher.notify("notifications/initialized", None)
-        return describe("handshake", str(version), result.get("serverInfo"), result)
+        return describe("handshake", version, result.get("serverInfo"), result)
 
     def _stamped(
         self, params: Mapping[str, Any] | None, call: Call | None
@@ -337,7 +343,12 @@ async def open_link(
     era: Era | None,
     answer: Answer,
 ) -> AsyncGenerator[Link, None]:
-    """Open a link to one server and keep it for the length of the block."""
+    """Open a link to one server and keep it for the length of the block.
+
+    Raises:
+        LinkLostError: The connection ended while something was asked in the block.
+        MCPError: The server answered with an error.
+    """
     async with connect() as wire:
         link = Link(wire, identity, capabilities)
         async with anyio.create_task_group() as group:
@@ -349,6 +360,10 @@ async def open_link(
                     group.start_soon(link.listen)
                     await link.listening.settled()
                 yield link
+            except MCPError as error:
+                if await link.was_lost(error):
+                    raise LinkLostError(link.describe_end()) from error
+                raise
             finally:
                 group.cancel_scope.cancel()
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import anyio
 from mcp.shared.exceptions import MCPError
@@ -13,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.asking import Questions
 from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState, as_object
 from aggregator.config import ServerConfig
-from aggregator.connect import Connect, EraUnclearError, Link, open_link
+from aggregator.connect import Connect, EraUnclearError, Link, LinkLostError, Wire, open_link
 from aggregator.errors import (
     BusyError,
     CallError,
@@ -24,6 +25,7 @@ from aggregator.errors import (
 )
 from aggregator.inflight import Call, Caller, Era, Patience, Undone
 from aggregator.inventory import BESIDES, LISTING_PATIENCE, list_tools
+from aggregator.loss import FAILURES, Loss, explain, in_words, most_telling
 from aggregator.names import ServerName
 from aggregator.supervision import Supervision
 
@@ -32,15 +34,14 @@ logger = logging.getLogger(__name__)
 Report = Callable[[ServerName, ServerState], None]
 """Takes note of a server's new state; must not block."""
 
-FAILURES = (OSError, TimeoutError, MCPError, EraUnclearError, ValueError, anyio.BrokenResourceError)
-"""What a server can do to us. Anything else is a bug of ours and must be seen."""
-
 RELIST_PAUSE = 1.0
 """Seconds between two listings of a server that keeps saying it changed."""
 RELIST_PAUSE_MAX = 30.0
 """The same for a server whose listing turns out not to have changed."""
 TIMEOUTS_TOLERATED = 3
 """Calls in a row that may time out before the server is taken to be stuck."""
+REST = 0.5
+"""Seconds between two attempts after a failure at the least, however many ask for the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +58,6 @@ class Surroundings:
     recall_era: Callable[[ServerConfig], Era | None] = lambda _server: None
     """Returns the era that a server spoke last time."""
     note_era: Callable[[ServerConfig, Era], None] = lambda _server, _era: None
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """How a connection, or the attempt at one, came to its end."""
-
-    reason: str
-    ready_for: float | None = None
-    """Seconds the server had been ready, `None` if it never was."""
-    hopeless: bool = False
-    """Whether trying again is pointless until something changes."""
-    retry_after: float = 0.0
-    """Seconds it asked to be left alone."""
 
 
 class Downstream:
@@ -92,6 +80,7 @@ class Downstream:
         self._era: Era | None = around.recall_era(server)
         self._watched: frozenset[str] = watched
         self._link: Link | None = None
+        self._wire: Wire | None = None
         self._woken = anyio.Event()
         self._slots = anyio.Semaphore(server.max_in_flight)
         self._requests = 0
@@ -99,6 +88,7 @@ class Downstream:
         self._retired = False
         self._timeouts = 0
         self._reason: str | None = None
+        self._last_words: tuple[str, ...] = ()
 
     @property
     def name(self) -> ServerName:
@@ -108,7 +98,7 @@ class Downstream:
     async def run(self) -> None:
         """Keep the server connected for as long as this task lives."""
         while True:
-            self._say(Pending(self._reason, anyio.current_time()))
+            self._say(Pending(self._reason, anyio.current_time(), last_words=self._last_words))
             loss = await self._live()
             await self._recover(loss)
 
@@ -116,9 +106,12 @@ class Downstream:
         """Cut short a wait for the next attempt, because somebody needs the server now."""
         self._woken.set()
 
-    async def retire(self, patience: float) -> None:
-        """Say nothing more, and wait, within bounds, for the requests under way."""
+    def silence(self) -> None:
+        """Report nothing more, since somebody else has the name now, or nobody."""
         self._retired = True
+
+    async def retire(self, patience: float) -> None:
+        """Wait, within bounds, for the requests under way."""
         with anyio.move_on_after(patience):
             while self._requests:
                 await self._idle.wait()
@@ -211,19 +204,30 @@ class Downstream:
         """Connect and stay connected until the server is lost."""
         if self._server.problem is not None:
             return Loss(self._server.problem, hopeless=True)
+        self._wire = None
         ready_at: list[float] = []
+        loss = Loss("it is gone")
         try:
-            return await self._connected(ready_at)
+            loss = await self._connected(ready_at)
         except* FAILURES as failures:
-            loss = self._explain(failures)
-        if ready_at:
-            return Loss(loss.reason, ready_for=anyio.current_time() - ready_at[0])
-        return loss
+            loss = self._explain(most_telling(failures))
+        except* Exception as bugs:  # noqa: BLE001 - the boundary between one server and all others
+            loss = self._puzzled(bugs)
+        if ready_at and loss.ready_for is None:
+            loss = replace(loss, ready_for=anyio.current_time() - ready_at[0])
+        return loss.with_words(self._wire.last_words() if self._wire else ())
+
+    @asynccontextmanager
+    async def _wired(self) -> AsyncGenerator[Wire, None]:
+        """Connect, and remember by what: its last words are known only when it has ended."""
+        async with self._connect() as wire:
+            self._wire = wire
+            yield wire
 
     async def _connected(self, ready_at: list[float]) -> Loss:
         with anyio.fail_after(self._server.connect_timeout) as patience:
             async with open_link(
-                self._connect,
+                self._wired,
                 identity=self._around.identity,
                 capabilities=self._around.capabilities,
                 era=self._era,
@@ -251,11 +255,11 @@ class Downstream:
             await self._follow(link, state)
         finally:
             self._link = None
-        return Loss(
-            link.fault or link.describe_end(),
-            ready_for=anyio.current_time() - began,
-            hopeless=link.is_barred(),
-        )
+            self._woken = anyio.Event()
+        # To close what is left of it takes a while; who calls meanwhile has to wait for the next.
+        self._reason = link.fault or link.describe_end()
+        self._say(Pending(self._reason, anyio.current_time()))
+        return Loss(self._reason, ready_for=anyio.current_time() - began, hopeless=link.is_barred())
 
     async def _follow(self, link: Link, state: Ready) -> None:
         """List again whenever the server says that something changed, within reason."""
@@ -305,7 +309,7 @@ class Downstream:
                     "%s: its %s could not be listed (%s); keeping those known so far",
                     self.name,
                     kind,
-                    _words(error),
+                    in_words(error),
                 )
         return state
 
@@ -316,39 +320,41 @@ class Downstream:
             return state
         return replace(state, offers=await BESIDES[kind](self._server, link, state.offers))
 
-    def _explain(self, failures: BaseExceptionGroup[Exception]) -> Loss:
-        """Say in words what stood in the way of a connection."""
-        error = _first(failures)
+    def _explain(self, error: Exception) -> Loss:
+        """Say in words what stood in the way, and doubt the era that the server was taken for."""
         if isinstance(error, EraUnclearError):
             self._era = "handshake" if self._era is None else None
-            return Loss("it closed the connection while it was asked who it is")
-        if isinstance(error, MCPError):
+        elif isinstance(error, MCPError | LinkLostError):
             # It may have been remembered to speak an era that it no longer does.
             self._era = None
-        if isinstance(error, MCPError) and isinstance(undone := error.data, Undone):
-            return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
-        if isinstance(error, TimeoutError):
-            return Loss(f"it was not ready within {self._server.connect_timeout:g} s")
-        hopeless = isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError)
-        return Loss(_words(error), hopeless=hopeless)
+        return explain(error, self._server.connect_timeout)
+
+    def _puzzled(self, bugs: BaseExceptionGroup[Exception]) -> Loss:
+        """Lose a server that we cannot handle; why is in the log, under a number."""
+        number = uuid4().hex[:12]
+        logger.error("%s: internal error %s", self.name, number, exc_info=bugs)
+        return Loss(f"the aggregator could not handle it (error {number}; its log says why)")
 
     async def _recover(self, loss: Loss) -> None:
         """Wait as long as is reasonable before the next attempt."""
         self._reason = loss.reason
-        self._woken = anyio.Event()
+        if loss.ready_for is None:
+            self._woken = anyio.Event()
         if loss.hopeless:
             logger.warning(
                 "%s: %s; waiting for the configuration to change", self.name, loss.reason
             )
-            self._say(Failed(loss.reason, anyio.current_time()))
+            self._say(Failed(loss.reason, anyio.current_time(), loss.last_words))
             await self._woken.wait()
             return
         retry = self._supervision.failed(ready_for=loss.ready_for)
         delay = max(retry.delay, loss.retry_after)
         logger.warning("%s: %s; retrying in %.1f s", self.name, loss.reason, delay)
         phase = "cooling down" if retry.cooling else "retrying"
-        self._say(Pending(loss.reason, anyio.current_time(), phase))
+        self._say(Pending(loss.reason, anyio.current_time(), phase, loss.last_words))
+        self._last_words = loss.last_words
         with anyio.move_on_after(delay):
+            await anyio.sleep(min(delay, REST))
             await self._woken.wait()
 
     def _say(self, state: ServerState) -> None:
@@ -358,25 +364,3 @@ class Downstream:
 
 def _lets_subscribe(link: Link) -> bool:
     return as_object(link.peer.capabilities.get("resources")).get("subscribe") is True
-
-
-def _first(failures: BaseExceptionGroup[Exception]) -> Exception:
-    """Return the failure that says most: the deepest first one that is not just a broken pipe."""
-    leaves = list(_leaves(failures))
-    telling = [each for each in leaves if not isinstance(each, anyio.BrokenResourceError)]
-    return (telling or leaves)[0]
-
-
-def _leaves(failures: BaseExceptionGroup[Exception]) -> list[Exception]:
-    found: list[Exception] = []
-    for each in failures.exceptions:
-        found.extend(_leaves(each) if isinstance(each, BaseExceptionGroup) else [each])
-    return found
-
-
-def _words(error: BaseException) -> str:
-    """Put an error into words that fit behind a server's name."""
-    if isinstance(error, TimeoutError):
-        return "it took too long"
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

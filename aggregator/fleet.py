@@ -137,7 +137,10 @@ class Fleet:
             for name, member in self._members.items()
             if config.enabled.get(name) == member.server
         }
-        self._leavers += [each for name, each in self._members.items() if name not in kept]
+        leavers = [each for name, each in self._members.items() if name not in kept]
+        for each in leavers:
+            each.downstream.silence()
+        self._leavers += leavers
         self._arrivals = [each for each in self._arrivals if kept.get(each.server.name) is each]
         members: dict[ServerName, Member] = {}
         states: dict[ServerName, ServerState] = {}
@@ -188,22 +191,26 @@ class Fleet:
         Raises:
             ServerUnavailableError: It did not become ready.
         """
-        if isinstance(self.catalog.servers[server], Ready):
+        before = self.catalog.servers[server]
+        if isinstance(before, Ready):
             return
-        began = anyio.current_time()
         self._members[server].downstream.wake()
         with anyio.move_on_after(self.config.servers[server].connect_timeout):
-            while not _is_settled(self.catalog.servers[server], began):
+            while not _is_settled(self._state(server), before):
                 await self.changed.wait()
-        state = self.catalog.servers[server]
+        state = self._state(server)
         if not isinstance(state, Ready):
             raise ServerUnavailableError(server, state.reason)
 
     async def until_settled(self, servers: Collection[ServerName], patience: float) -> None:
         """Wait, within bounds, until none of these servers is on its way any more."""
         with anyio.move_on_after(patience):
-            while any(_is_starting(self.catalog.servers[name]) for name in servers):
+            while any(_is_starting(self._state(name)) for name in servers):
                 await self.changed.wait()
+
+    def _state(self, server: ServerName) -> ServerState:
+        """Return the state of a server, also of one that has been taken out of the file."""
+        return self.catalog.servers.get(server) or Failed("it is no longer configured")
 
     async def _pace(self) -> None:
         """Let servers that are starting get on with it, but never wait for one that hangs."""
@@ -261,8 +268,9 @@ def _is_starting(state: ServerState) -> bool:
     return isinstance(state, Pending) and state.phase == "starting"
 
 
-def _is_settled(state: ServerState, began: float) -> bool:
-    """Whether waiting any longer is pointless."""
-    if isinstance(state, Failed):
-        return state.since > began
-    return isinstance(state, Ready)
+def _is_settled(state: ServerState, before: ServerState) -> bool:
+    """Whether waiting any longer is pointless: it is there, or another attempt has failed."""
+    if isinstance(state, Ready):
+        return True
+    is_given_up = isinstance(state, Failed) or state.phase == "cooling down"
+    return is_given_up and state is not before

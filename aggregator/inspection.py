@@ -63,9 +63,16 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
                 "reason": state.reason,
                 "seconds": seconds,
                 "tools": 0,
+                "stderr": list(state.last_words),
             }
         case Failed():
-            return {"state": "failed", "reason": state.reason, "seconds": seconds, "tools": 0}
+            return {
+                "state": "failed",
+                "reason": state.reason,
+                "seconds": seconds,
+                "tools": 0,
+                "stderr": list(state.last_words),
+            }
         case Ready():
             return {
                 "state": "ready",

@@ -9,6 +9,8 @@ LONGEST_DELAY = 60.0
 """Seconds between retries at the most; also the rhythm of a server that is cooling down."""
 HEALTHY_AFTER = 60.0
 """Seconds of being ready after which earlier failures are forgotten."""
+FORGIVEN_AFTER = 12.0
+"""Seconds of being ready that make up for one failure."""
 PATIENCE = 5
 """Failures in a row after which a server is left to cool down."""
 
@@ -35,15 +37,18 @@ class Supervision:
         Args:
             ready_for: Seconds the server had been ready, `None` if it never was.
         """
-        if ready_for is not None and ready_for >= HEALTHY_AFTER:
-            self._failures = 0
-        self._failures += 1
+        self._failures = self._unforgiven(ready_for or 0.0) + 1
         if ready_for is not None and self._failures == 1:
             return Retry(0.0, cooling=False)
         if self._failures > PATIENCE:
             return Retry(LONGEST_DELAY * self._spread(), cooling=True)
         ceiling = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (self._failures - 1))
         return Retry(ceiling * self._spread(), cooling=False)
+
+    def _unforgiven(self, ready_for: float) -> int:
+        if ready_for >= HEALTHY_AFTER:
+            return 0
+        return max(0, self._failures - int(ready_for / FORGIVEN_AFTER))
 
     def _spread(self) -> float:
         """Spread retries over half their delay, so that servers do not retry in step."""

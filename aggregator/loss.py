@@ -1,0 +1,70 @@
+"""How a connection to a server, or the attempt at one, came to its end, in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+from mcp.shared.exceptions import MCPError
+
+from aggregator.connect import LinkLostError
+from aggregator.inflight import Undone
+
+FAILURES = (OSError, TimeoutError, MCPError, LinkLostError, ValueError, anyio.BrokenResourceError)
+"""What a server can do to us. Anything else is a bug of ours and must be seen."""
+
+LAST_WORDS = 20
+"""Lines of standard error that are kept of a server that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One end of a connection, or of the attempt at one."""
+
+    reason: str
+    ready_for: float | None = None
+    """Seconds the server had been ready, `None` if it never was."""
+    hopeless: bool = False
+    """Whether trying again is pointless until something changes."""
+    retry_after: float = 0.0
+    """Seconds it asked to be left alone."""
+    last_words: tuple[str, ...] = ()
+    """The last lines of its standard error."""
+
+    def with_words(self, lines: Sequence[str]) -> "Loss":
+        """Add what the server said last, which often says more than how it ended."""
+        said = tuple(line for line in lines if line.strip())[-LAST_WORDS:]
+        if not said:
+            return self
+        return replace(self, reason=f"{self.reason}; its last words: {said[-1]}", last_words=said)
+
+
+def explain(error: BaseException, connect_timeout: float) -> Loss:
+    """Say in words what stood in the way of a connection."""
+    if isinstance(error, MCPError) and isinstance(undone := error.data, Undone):
+        return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
+    if isinstance(error, TimeoutError):
+        return Loss(f"it was not ready within {connect_timeout:g} s")
+    hopeless = isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError)
+    return Loss(in_words(error), hopeless=hopeless)
+
+
+def most_telling(failures: BaseExceptionGroup[Exception]) -> Exception:
+    """Return the failure that says most: the deepest first one that is not just a broken pipe."""
+    leaves = list(_leaves(failures))
+    telling = [each for each in leaves if not isinstance(each, anyio.BrokenResourceError)]
+    return (telling or leaves)[0]
+
+
+def in_words(error: BaseException) -> str:
+    """Put an error into words that fit behind a server's name."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__
+
+
+def _leaves(failures: BaseExceptionGroup[Exception]) -> list[Exception]:
+    found: list[Exception] = []
+    for each in failures.exceptions:
+        found.extend(_leaves(each) if isinstance(each, BaseExceptionGroup) else [each])
+    return found

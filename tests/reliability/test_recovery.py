@@ -1,0 +1,184 @@
+"""What a server does to us costs that server alone, and is told in words."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import anyio
+import pytest
+from mcp.server.context import CallNext, HandlerResult
+
+from aggregator.catalog import Failed, Pending, Ready
+from aggregator.connect import Connect, Wire
+from aggregator.inspection import servers_document
+from aggregator.names import ServerName
+from tests.peers import (
+    Context,
+    Mortal,
+    Peer,
+    aggregating,
+    connect_to,
+    failing,
+    ready,
+    text_of,
+    visiting,
+)
+
+pytestmark = pytest.mark.anyio
+
+DB = ServerName("db")
+
+
+@pytest.fixture
+def anyio_backend(virtual_time: object) -> object:
+    return virtual_time
+
+
+def slow_to_close(connect: Connect, seconds: float) -> Connect:
+    """Take a while to leave a connection, as a process does that has to be ended."""
+
+    @asynccontextmanager
+    async def connect_and_linger() -> AsyncGenerator[Wire, None]:
+        try:
+            async with connect() as wire:
+                yield wire
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(seconds)
+
+    return connect_and_linger
+
+
+def speaking(*lines: str) -> Connect:
+    """End at once, with words on standard error."""
+
+    @asynccontextmanager
+    async def speak() -> AsyncGenerator[Wire, None]:
+        send, receive = anyio.create_memory_object_stream[object](1)
+        send.close()
+        yield Wire(
+            (receive, send),
+            describe_end=lambda: "it exited with status 1",
+            last_words=lambda: lines,
+        )
+
+    return speak
+
+
+async def test_a_call_that_comes_while_the_old_connection_is_closed_waits_for_the_new() -> None:
+    mortal = Mortal(connect_to(Peer("query")))
+
+    async with aggregating({"db": slow_to_close(mortal, 3)}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            await ready(upstream)
+            mortal.cut()
+            await anyio.sleep(1)
+            answer = await client.call_tool("db__query", {})
+
+    assert text_of(answer) == "query: {}"
+
+
+async def test_a_server_that_we_cannot_handle_costs_only_itself(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bug = KeyError("something nobody thought of")
+
+    with caplog.at_level(logging.ERROR):
+        async with aggregating({"db": failing(bug), "mail": connect_to(Peer("send"))}) as upstream:
+            async with visiting(upstream, "handshake") as client:
+                await anyio.sleep(0.1)
+                answer = await client.call_tool("mail__send", {})
+                state = upstream.fleet.catalog.servers[DB]
+
+    assert text_of(answer) == "send: {}"
+    assert isinstance(state, Pending)
+    assert state.reason is not None
+    number = state.reason.partition("(error ")[2][:12]
+    assert f"internal error {number}" in caplog.text
+    assert "nobody thought of" in caplog.text
+    assert "nobody thought of" not in state.reason
+
+
+class Odd(Peer):
+    """Introduces itself with nonsense."""
+
+    def __init__(self, versions: object) -> None:
+        super().__init__("query")
+        self._versions = versions
+        self.middleware.append(self._introduce)
+
+    async def _introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method != "server/discover":
+            return await call_next(ctx)
+        result: dict[str, Any] = {"supportedVersions": self._versions, "capabilities": 7}
+        return {"resultType": "complete", **result}
+
+
+@pytest.mark.parametrize("versions", [7, "2026-07-28", [[]], {"a": 1}, None])
+async def test_nonsense_in_an_introduction_costs_only_that_server(versions: object) -> None:
+    odd, mail = connect_to(Odd(versions)), connect_to(Peer("send"))
+
+    async with aggregating({"db": odd, "mail": mail}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            answer = await client.call_tool("mail__send", {})
+            await anyio.sleep(10)
+            states = upstream.fleet.catalog.servers
+
+    assert text_of(answer) == "send: {}"
+    assert isinstance(states[ServerName("mail")], Ready)
+
+
+async def test_the_last_words_of_a_server_say_why_it_is_not_there() -> None:
+    words = ("Traceback (most recent call last):", "KeyError: 'DATABASE_URL'")
+
+    async with aggregating({"db": speaking(*words)}) as upstream:
+        await anyio.sleep(100)
+        state = upstream.fleet.catalog.servers[DB]
+        document = servers_document(upstream.fleet.catalog, {}, anyio.current_time())
+
+    assert isinstance(state, Pending)
+    assert state.phase == "cooling down"
+    assert state.reason == "it exited with status 1; its last words: KeyError: 'DATABASE_URL'"
+    assert document["servers"][0]["stderr"] == list(words)
+
+
+async def test_those_who_call_a_crash_loop_do_not_make_it_hammer() -> None:
+    attempts: list[float] = []
+
+    @asynccontextmanager
+    async def refuse() -> AsyncGenerator[Wire, None]:
+        attempts.append(anyio.current_time())
+        raise ConnectionRefusedError("connection refused")
+        yield Wire(())
+
+    async with aggregating({"db": refuse}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            await anyio.sleep(100)
+            began = anyio.current_time()
+            answers = [await client.call_tool("CallTool", {"name": "db__query"}) for _ in range(20)]
+            took = anyio.current_time() - began
+
+    (said,) = {text_of(answer) for answer in answers}
+    assert said.startswith("The server `db` is not connected: connection refused.")
+    assert min(after - before for before, after in pairwise(attempts)) >= 0.5
+    assert took <= 20
+
+
+async def test_a_server_that_is_wrongly_configured_is_not_tried_again_by_itself() -> None:
+    attempts: list[float] = []
+    refused = failing(PermissionError("`db` is not executable"))
+
+    @asynccontextmanager
+    async def counted() -> AsyncGenerator[Wire, None]:
+        attempts.append(anyio.current_time())
+        async with refused() as wire:
+            yield wire
+
+    async with aggregating({"db": counted}) as upstream:
+        await anyio.sleep(3600)
+        state = upstream.fleet.catalog.servers[DB]
+
+    assert attempts == [0]
+    assert isinstance(state, Failed)
