@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp.client import Transport
 from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value
+from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
@@ -90,6 +90,8 @@ class Link:
         """Which lists have changed since they were last taken."""
         self.on_updated: Callable[[str], None] = lambda _uri: None
         """Called with the URI of each resource that the server says has changed."""
+        self.mirrored: Mapping[object, Mapping[tuple[str, ...], str]] = {}
+        """Which arguments of each tool are repeated in headers."""
         self.fault = ""
         """Why the link is to be given up, if its owner or its caller decided so."""
 
@@ -290,6 +292,9 @@ class Link:
             name = (params or {}).get(NAME_BEARING_METHODS.get(method, ""))
             if isinstance(name, str):
                 headers["mcp-name"] = encode_header_value(name)
+            if method == "tools/call" and name in self.mirrored:
+                arguments = as_object((params or {}).get("arguments"))
+                headers |= mcp_param_headers(self.mirrored[name], arguments)
         return headers
 
     def _end(self) -> None:
@@ -300,6 +305,8 @@ class Link:
         """Take a notification in the order it came; a storm of changes is one change."""
         if (call := self._concerned(method, params)) is not None:
             call.hear(method, params or {})
+            return False
+        if method == "notifications/message":
             return False
         if (kind := _LIST_CHANGED.get(method)) is not None:
             self._changed(kind)
@@ -317,12 +324,15 @@ class Link:
 
     async def _deliver(
         self,
-        _context: DispatchContext[TransportContext],
+        context: DispatchContext[TransportContext],
         method: str,
         params: Mapping[str, Any] | None,
     ) -> None:
-        """Pass on what `_hear` has noted for a call."""
-        if (call := self._concerned(method, params)) is not None:
+        """Pass on what has been noted for a call, or what its transport says belongs to one."""
+        call = self._concerned(method, params)
+        if call is None and (call := self._in_flight.meant(_related(context))) is not None:
+            call.hear(method, params or {})
+        if call is not None:
             await call.deliver()
 
     def _changed(self, *kinds: str) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
-from aggregator.catalog import Offers, Ready
+from aggregator.catalog import Offers, Ready, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.connect import Link
 from aggregator.intake import (
@@ -38,6 +39,9 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
     """
     tools, refused = await list_all(link, "tools")
     entries, more = take_in(server, tools)
+    if link.peer.era == "modern":
+        entries, invalid = _mirrored(link, entries)
+        more = [*more, *invalid]
     complain(server, (*refused, *more))
     capabilities = link.peer.capabilities
     return Ready(
@@ -49,6 +53,15 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
         refused=(*refused, *more),
         offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
     )
+
+
+def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntry], list[str]]:
+    """Note which arguments are repeated in headers; leave out tools that say it wrongly."""
+    kept = [each for each in entries if find_invalid_x_mcp_header(each.input_schema) is None]
+    maps = {each.own_name: x_mcp_header_map(each.input_schema) for each in kept}
+    link.mirrored = {name: each for name, each in maps.items() if each}
+    refused = [each for each in entries if each not in kept]
+    return kept, [f"`{each.own_name}` has an invalid `x-mcp-header`" for each in refused]
 
 
 async def list_prompts(server: ServerConfig, link: Link, known: Offers) -> Offers:

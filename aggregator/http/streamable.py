@@ -6,6 +6,7 @@ server says so before it has done anything; other calls in flight do not notice.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -76,7 +77,8 @@ class Streamable:
                 raise turned_away("it ended a session that it had just begun") from None
 
     async def _send(self, request: JSONRPCRequest, stamp: Mapping[str, str]) -> None:
-        exchange = Exchange(self._endpoint, request, self._traffic.deliver)
+        sink = partial(self._traffic.deliver, related=request.id)
+        exchange = Exchange(self._endpoint, request, sink)
         plain = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
         if request.method == "initialize":
             await self._open_session(request, plain)

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, RequestId
 
 from aggregator.connect import Undone
@@ -68,10 +68,14 @@ class Traffic:
         if (scope := self._requests.get(request)) is not None:
             scope.cancel()
 
-    async def deliver(self, message: JSONRPCMessage) -> None:
-        """Hand on a message; nobody may be there any more to take it."""
+    async def deliver(self, message: JSONRPCMessage, related: RequestId | None = None) -> None:
+        """Hand on a message, with the request whose stream it came on if there was one.
+
+        Nobody may be there any more to take it.
+        """
+        metadata = None if related is None else ServerMessageMetadata(related_request_id=related)
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(SessionMessage(message))
+            await self._inbox.send(SessionMessage(message, metadata))
 
     async def fail(self, request: JSONRPCRequest, error: UndoneError) -> None:
         """Answer a request with what went wrong."""

@@ -29,6 +29,7 @@ from aggregator.catalog import as_object
 from aggregator.connect import LEVELS
 from aggregator.fleet import Fleet
 from aggregator.inflight import Era
+from aggregator.names import ToolName
 from aggregator.passage.watches import Watcher
 from aggregator.session import Session
 from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH, instructions
@@ -87,6 +88,7 @@ class Upstream(Server[Any]):
                 list(fleet.descriptions.items()), fleet.config.settings.surface
             ),
             on_subscriptions_listen=self._listen,
+            get_tool_input_schema=self._schema,
         )
         for method, params_type in SERVED.items():
             self.add_request_handler(method, params_type, self._answer_modelled)
@@ -266,6 +268,11 @@ class Upstream(Server[Any]):
                 )
             case _:
                 return await self._calls.direct(conversation, params, caller)
+
+    def _schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return what the headers of a call are checked against."""
+        entry = self.fleet.catalog.entries.get(ToolName(name))
+        return None if entry is None else entry.input_schema
 
     def _meet(self, ctx: Context) -> None:
         """Take note of what a new client can be asked."""
