@@ -3,7 +3,8 @@
 import argparse
 import json
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
@@ -23,9 +24,7 @@ CLEAR = "\x1b[H\x1b[2J"
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the catalog, one server or one tool."""
-    # Started before the file is checked: both take their time.
-    with serving(config_path(options.config, environment), environment) as peer:
-        read_config(options, environment)
+    with _peer(options, environment) as peer:
         await_servers(peer, environment, options.wait)
         page = _page(peer, environment, options)
         environment.say(page)
@@ -33,6 +32,19 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             with suppress(KeyboardInterrupt):
                 _watch(peer, environment, options, page)
     return ExitStatus.FINE
+
+
+@contextmanager
+def _peer(options: argparse.Namespace, environment: Environment) -> Generator[Peer]:
+    if options.url is not None:
+        from aggregator.cli.reach import Remote  # noqa: PLC0415 - most look at their own
+
+        yield Remote(options.url, environment)
+        return
+    # Started before the file is checked: both take their time.
+    with serving(config_path(options.config, environment), environment) as peer:
+        read_config(options, environment)
+        yield peer
 
 
 def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, page: str) -> None:

@@ -94,6 +94,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
 def _inspect(parser: argparse.ArgumentParser) -> None:
     _config(parser)
     parser.add_argument("subject", nargs="?", metavar="SERVER or TOOL", help="what to show whole")
+    parser.add_argument("--url", help="look at a running server, such as http://127.0.0.1:8080/mcp")
     parser.add_argument("--watch", action="store_true", help="keep showing until interrupted")
     _json(parser)
     _wait(parser)
@@ -249,6 +250,7 @@ aggregator inspect                        what every server offers, and what a c
 aggregator inspect notes                  one server and its tools
 aggregator inspect notes__create_note     one tool, whole
 aggregator inspect --watch                keep looking
+aggregator inspect --url http://127.0.0.1:8080/mcp
 aggregator inspect --json | jq '.servers[] | select(.state != "ready")'
 """,
         _inspect,

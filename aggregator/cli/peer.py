@@ -11,7 +11,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -44,20 +45,16 @@ class AnswerError(Exception):
         self.code = error.get("code")
 
 
-class Peer:
-    """The aggregator at the other end of a pair of pipes."""
+class Peer(ABC):
+    """The aggregator, as a client of the modern era sees it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> None:
-        self._process = process
-        self._log = log
+    def __init__(self) -> None:
         self._numbers = count(1)
-        self._received: queue.SimpleQueue[Json | None] = queue.SimpleQueue()
         self.began = time.monotonic()
-        threading.Thread(target=self._receive, daemon=True).start()
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """How long we have known it."""
         return time.monotonic() - self.began
 
     def request(
@@ -77,13 +74,13 @@ class Peer:
             "progressToken": number,
         }
         sent = {**params, "_meta": meta}
-        self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": sent})
-        while (message := self._next()).get("id") != number:
+        request: Json = {"jsonrpc": "2.0", "id": number, "method": method, "params": sent}
+        for message in self._exchange(request):
+            if message.get("id") == number:
+                return _result(message)
             if on_progress and message.get("method") == "notifications/progress":
                 on_progress(message["params"])
-        if "error" in message:
-            raise AnswerError(message["error"])
-        return message["result"]
+        raise CommandError("the aggregator ended its answer too early")
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress | None = None
@@ -96,11 +93,41 @@ class Peer:
         """Read a resource that is a JSON document."""
         return json.loads(self.request("resources/read", {"uri": uri})["contents"][0]["text"])
 
+    def last_words(self, _server: str) -> list[str]:
+        """Return the last lines that a server wrote to its stderr, where they are known."""
+        return []
+
+    @abstractmethod
+    def _exchange(self, request: Json) -> Iterator[Json]:
+        """Send a request and yield what comes back."""
+
+
+def _result(message: Json) -> Json:
+    if "error" in message:
+        raise AnswerError(message["error"])
+    return message["result"]
+
+
+class Child(Peer):
+    """An aggregator of our own, at the other end of a pair of pipes."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: IO[bytes]) -> None:
+        super().__init__()
+        self._process = process
+        self._log = log
+        self._received: queue.SimpleQueue[Json | None] = queue.SimpleQueue()
+        threading.Thread(target=self._receive, daemon=True).start()
+
     def last_words(self, server: str) -> list[str]:
         """Return the last lines that a server wrote to its stderr."""
         messages = [line["message"] for line in self._lines() if line.get("server") == server]
         said = [each.removeprefix(STDERR) for each in messages if each.startswith(STDERR)]
         return list(dict.fromkeys(said))[-LAST_LINES:]
+
+    def _exchange(self, request: Json) -> Iterator[Json]:
+        self._send(request)
+        while True:
+            yield self._next()
 
     def _lines(self) -> list[Json]:
         self._log.seek(0)
@@ -155,7 +182,7 @@ def serving(config: Path, environment: Environment) -> Generator[Peer]:
             env=dict(environment.variables),
         )
         try:
-            yield Peer(process, log)
+            yield Child(process, log)
         finally:
             _part(process)
 
