@@ -4,18 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
+from itertools import takewhile
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ToolName
 from aggregator.search import Hit, Keywords
 from aggregator.search.words import stem, words
 
-WEIGHT = 0.55
+WEIGHT = 0.6
 """What meaning counts for, of 1; the rest is for the words."""
+CANDIDATES = 64
+"""Tools found by words that are ranked again; further down nothing is left to gain."""
 NEAREST = 100
 """Tools that may be found by their meaning alone."""
 DISTANT = 0.25
 """The likeness below which a tool that has none of the words is no answer at all."""
+
+LONG = 4
+"""Letters a word must have to be recognised with one of them wrong."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,19 @@ class Nearness:
 def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> list[Hit]:
     """Rank what the words found together with what the meaning found, best first."""
     found = {hit.entry.name: hit for hit in hits}
-    # What must have a word, or words side by side, has been found by them.
-    if not query.required and not query.phrases:
+    if not _demands_words(query):
         for entry in near.nearest(NEAREST, query.servers):
             found.setdefault(entry.name, Hit(entry, 0.0))
     scored = _scored(list(found.values()), near)
     exact = _exact(query, hits)
     ordered = sorted(scored, key=lambda hit: (hit.entry.name not in exact, -hit.score))
     return ordered[:limit]
+
+
+def _demands_words(query: Keywords) -> bool:
+    """Whether only what the words found will do; in a long request quotes are around values."""
+    spoken = any(2 * len(phrase.split()) >= len(query.terms) for phrase in query.phrases)
+    return spoken or bool(query.required)
 
 
 def _scored(hits: Sequence[Hit], near: Nearness) -> list[Hit]:
@@ -89,16 +100,40 @@ def _scored(hits: Sequence[Hit], near: Nearness) -> list[Hit]:
 
 def _exact(query: Keywords, hits: Sequence[Hit]) -> frozenset[ToolName]:
     """Return the tools whose whole name the query is, in any order and any form of its words."""
-    asked = sorted(map(stem, words(query.text)))
+    asked = words(query.text)
     return frozenset(
         hit.entry.name
         for hit in hits
-        if asked in (_stems(hit.entry.own_name), _stems(f"{hit.entry.server} {hit.entry.own_name}"))
+        if _is_name(asked, words(hit.entry.own_name))
+        or _is_name(asked, words(f"{hit.entry.server} {hit.entry.own_name}"))
     )
 
 
-def _stems(name: str) -> list[str]:
-    return sorted(map(stem, words(name)))
+def _is_name(asked: Sequence[str], name: Sequence[str]) -> bool:
+    """Whether words are those of a name, one of them misspelt at the most."""
+    if len(asked) != len(name):
+        return False
+    left = {stem(word): word for word in name}
+    strange = [word for word in asked if left.pop(stem(word), None) is None]
+    # The model takes a misspelt word for another, which words alone do not.
+    return not strange or (
+        len(strange) == len(left) == 1 and _is_misspelt(strange[0], *left.values())
+    )
+
+
+def _is_misspelt(word: str, meant: str) -> bool:
+    """Whether one letter is wrong, missing or too many, or two have changed places."""
+    start = _agreement(word, meant)
+    end = _agreement(word[start:][::-1], meant[start:][::-1])
+    wrong, right = word[start : len(word) - end], meant[start : len(meant) - end]
+    swapped = len(right) == len("ab") and wrong == right[::-1]
+    return len(meant) >= LONG and (swapped or max(len(wrong), len(right)) <= 1)
+
+
+def _agreement(one: str, other: str) -> int:
+    """Return how many letters two words have in common at their beginning."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _plain(server: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import anyio
 import anyio.abc
 
-from aggregator.catalog import ToolEntry
+from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.names import ServerName
 from aggregator.semantic.encoder import installed
 from aggregator.semantic.fusion import Nearness, Roster
@@ -33,12 +33,8 @@ VECTORS = "vectors.db"
 class Meaning(Protocol):
     """Knows how near tools are to what a query means."""
 
-    def update(self, server: ServerName, entries: Sequence[ToolEntry], /) -> None:
-        """Replace what one server had."""
-        ...
-
-    def remove(self, server: ServerName, /) -> None:
-        """Forget the tools of one server."""
+    def follow(self, catalog: Catalog, /) -> None:
+        """Take note of what the catalog is now."""
         ...
 
     async def nearness(self, text: str, /) -> Nearness | None:
@@ -53,10 +49,7 @@ class Meaning(Protocol):
 class NoMeaning:
     """Where the extra is not installed, or not wanted."""
 
-    def update(self, _server: ServerName, _entries: Sequence[ToolEntry], /) -> None:
-        """Do nothing."""
-
-    def remove(self, _server: ServerName, /) -> None:
+    def follow(self, _catalog: Catalog, /) -> None:
         """Do nothing."""
 
     async def nearness(self, _text: str, /) -> Nearness | None:
@@ -99,17 +92,27 @@ class SemanticIndex:
         """Whether the meaning of every tool is known."""
         return self._ready == self._version and not self._gone
 
+    def follow(self, catalog: Catalog, /) -> None:
+        """Replace what any server had that has something else now."""
+        for server in self._entries.keys() - catalog.servers.keys():
+            self.remove(server)
+        for server, state in catalog.servers.items():
+            entries = state.entries if isinstance(state, Ready) else ()
+            if entries is not self._entries.get(server, ()):
+                self.update(server, entries)
+
     def update(self, server: ServerName, entries: Sequence[ToolEntry], /) -> None:
         """Replace what one server had."""
         # Behind all others, as in the process: vectors come in this order.
         self._entries.pop(server, None)
         self._entries[server] = tuple(entries)
         self._version += 1
-        self._post(_Change(self._version, server, tuple(entries)))
+        self._post(_Change(self._version, server, self._entries[server]))
 
     def remove(self, server: ServerName, /) -> None:
         """Forget the tools of one server."""
         self.update(server, ())
+        del self._entries[server]
 
     async def nearness(self, text: str, /) -> Nearness | None:
         """Return how near each tool is to a query, unless that is not known in time."""

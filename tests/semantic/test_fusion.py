@@ -2,6 +2,7 @@
 
 from array import array
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,26 @@ def test_a_tool_whose_name_was_typed_stays_first_whatever_the_meaning() -> None:
     found = fuse(asked("file DELETE"), hits, near(99, 90, 0), 1)
 
     assert names(hit.entry for hit in found) == ["disk__delete_file"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("delete file", "DELETE_FILES", "fileDelete", "disk delete file"),
+        *("deleet file", "dlete file", "delete flie", "delette file"),
+    ],
+)
+def test_a_name_is_known_in_any_form_and_with_one_mistake(text: str) -> None:
+    found = fuse(asked(text), [Hit(MAIL, 8.0), Hit(DISK, 7.0)], near(99, 90, 0), 1)
+
+    assert [hit.entry for hit in found] == [DISK]
+
+
+@pytest.mark.parametrize("text", ["delete", "deleet flie", "delete file now", "delete mail"])
+def test_half_a_name_is_no_name(text: str) -> None:
+    found = fuse(asked(text), [Hit(MAIL, 8.0), Hit(DISK, 7.0)], near(99, 90, 0), 1)
+
+    assert [hit.entry for hit in found] == [MAIL]
 
 
 def test_a_required_word_or_a_phrase_admits_nothing_that_lacks_it() -> None:

@@ -1,13 +1,15 @@
 """The semantic index and its process, as the aggregator sees them."""
 
+import logging
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
+from aggregator.catalog import Catalog, Pending, Ready
 from aggregator.names import ServerName
 from aggregator.semantic.index import NoMeaning, SemanticIndex, open_meaning
 from tests.search.tools import entry, names
@@ -65,6 +67,32 @@ async def test_a_change_of_the_catalog_is_followed(tmp_path: Path) -> None:
         assert await nearest(index, "letter") == ["files__shred"]
 
 
+async def test_it_follows_the_catalog_server_by_server(tmp_path: Path) -> None:
+    async with running(trigrams(tmp_path)) as index:
+        index.follow(Catalog({FILES: Ready((DELETE,)), MAIL: Ready((SEND,))}))
+        await index.until_ready()
+        assert await nearest(index, "send letter") == ["mail__send"]
+
+        index.follow(Catalog({FILES: Ready((DELETE,)), MAIL: Pending()}))
+        await index.until_ready()
+        assert await nearest(index, "send letter") == []
+
+        index.follow(Catalog({MAIL: Ready((SEND,))}))
+        await index.until_ready()
+        assert await nearest(index, "send letter delete file") == ["mail__send"]
+
+
+async def test_a_catalog_that_stays_the_same_is_not_read_again(tmp_path: Path) -> None:
+    catalog = Catalog({FILES: Ready((DELETE,)), MAIL: Pending()})
+    async with running(trigrams(tmp_path)) as index:
+        index.follow(catalog)
+        await index.until_ready()
+
+        index.follow(catalog)
+
+        assert index.ready
+
+
 async def test_a_change_during_a_question_leaves_it_to_the_words(tmp_path: Path) -> None:
     async with running(trigrams(tmp_path)) as index:
         index.update(FILES, [DELETE])
@@ -79,8 +107,17 @@ async def test_a_change_during_a_question_leaves_it_to_the_words(tmp_path: Path)
             index.update(MAIL, [SEND])
 
 
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Hear our logger, whatever other tests have made of those above it."""
+    logger = logging.getLogger("aggregator.semantic.index")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
+
+
 async def test_a_process_that_cannot_run_costs_only_the_meaning(
-    caplog: pytest.LogCaptureFixture,
+    log: pytest.LogCaptureFixture,
 ) -> None:
     for command in (["/nonexistent/model"], [sys.executable, "-c", "raise SystemExit(3)"]):
         index = SemanticIndex(command)
@@ -90,7 +127,7 @@ async def test_a_process_that_cannot_run_costs_only_the_meaning(
         index.update(MAIL, [SEND])
 
         assert await index.nearness("delete") is None
-    assert caplog.messages[-1].endswith("status 3; searching by words alone")
+    assert log.messages[-1].endswith("status 3; searching by words alone")
 
 
 async def test_a_process_that_does_not_answer_is_not_waited_for() -> None:
@@ -127,7 +164,6 @@ async def test_without_the_extra_there_is_no_meaning() -> None:
     meaning = open_meaning(None, wanted=False)
     assert isinstance(meaning, NoMeaning)
     await meaning.run()
-    meaning.update(FILES, [DELETE])
-    meaning.remove(FILES)
+    meaning.follow(Catalog({FILES: Ready((DELETE,))}))
 
     assert await meaning.nearness("delete") is None
