@@ -15,8 +15,9 @@ from aggregator import __version__
 from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
-from aggregator.memory import open_memory
+from aggregator.memory import open_memory, state_path
 from aggregator.reloading import Reloading
+from aggregator.semantic.index import open_meaning
 from aggregator.stdio.child import Child, ChildSpec, open_child
 from aggregator.stdio.standard import claimed, standard_streams
 from aggregator.stdio.watchdog import Watchdog
@@ -78,16 +79,21 @@ async def serve_http(config: Config, door: Door) -> None:
 async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstream, None]:
     """Run all servers and whatever tells clients of them, for the length of the block."""
     async with Watchdog() as watchdog, anyio.create_task_group() as group:
-        memory = open_memory(os.environ, enabled=config.settings.state)
+        settings = config.settings
+        memory = open_memory(os.environ, enabled=settings.state)
+        state = state_path(os.environ) if settings.state else None
+        meaning = open_meaning(state, wanted=settings.semantic)
         fleet = Fleet(
             config,
             connect=lambda server: way_to(server, watchdog),
             identity=IDENTITY,
             memory=memory,
+            meaning=meaning,
         )
         recollection = Recollection(memory, config.path)
         server = make_server(fleet, recollection)
         group.start_soon(recollection.save_changes)
+        group.start_soon(meaning.run)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
         reloading = Reloading(fleet, os.environ)

@@ -226,6 +226,10 @@ class SettingsForm(_Form):
     )
     state: bool = Field(True, description="Whether what was learned is kept between runs.")
     watch: bool = Field(True, description="Whether changes of this file apply while running.")
+    semantic: bool = Field(
+        True,
+        description="Whether searches go by meaning too, where the extra is installed.",
+    )
     clients: dict[str, SurfaceChoice] = Field({}, description="The surface of a client, by name.")
 
 

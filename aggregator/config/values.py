@@ -92,6 +92,8 @@ class Settings:
     """Whether what was learned is kept between runs."""
     watch: bool = True
     """Whether changes of the file are applied while running."""
+    semantic: bool = True
+    """Whether searches go by meaning too, where the extra is installed."""
     clients: Mapping[str, SurfaceChoice] = field(default_factory=dict[str, SurfaceChoice])
     """The surface of each client named here."""
 

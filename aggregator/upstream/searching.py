@@ -1,7 +1,8 @@
 """A search, from the client's arguments to the answer, in the order its surface asks for."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -9,7 +10,8 @@ import anyio
 from aggregator.catalog import ToolEntry
 from aggregator.exposure import call_route
 from aggregator.fleet import Fleet
-from aggregator.search import Keywords
+from aggregator.search import Keywords, parse_query
+from aggregator.semantic.fusion import CANDIDATES, Nearness, fuse
 from aggregator.toolsearch import Call, Found, View, awaited, parse_search, search, tell
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import Listing
@@ -33,7 +35,8 @@ class Searching:
         request = parse_search(params.get("arguments"), settings.max_results)
         if request.wait:
             await self._fleet.until_settled(awaited(request, self._fleet.catalog), request.wait)
-        view = self._view(conversation)
+        near = await self._near(request.queries)
+        view = self._view(conversation, near)
         found = search(request, view)
         if self._listing.exposure(conversation).surface in ("promote", "hybrid"):
             await self._promote(conversation, found, announce)
@@ -58,13 +61,19 @@ class Searching:
             with anyio.move_on_after(self._fleet.config.settings.relist_wait):
                 await conversation.relisted.wait()
 
-    def _view(self, conversation: Conversation) -> View:
+    async def _near(self, queries: Sequence[str]) -> dict[str, Nearness]:
+        """Ask what queries mean; those of which it is not known by now are left to their words."""
+        parsed = [each for each in map(parse_query, queries) if isinstance(each, Keywords)]
+        found = [(each.text, await self._fleet.meaning.nearness(each.text)) for each in parsed]
+        return {text: near for text, near in found if near}
+
+    def _view(self, conversation: Conversation, near: Mapping[str, Nearness]) -> View:
         """Put together what this client's search looks at: one catalog, read once."""
         catalog = self._fleet.catalog
         changes = conversation.session.changes(catalog)
         return View(
             catalog=catalog,
-            rank=self._rank,
+            rank=partial(self._rank, near),
             find=self._fleet.find,
             call=self._caller(conversation),
             visible=self._listing.known_names(conversation),
@@ -74,8 +83,12 @@ class Searching:
             max_chars=self._listing.budget(conversation),
         )
 
-    def _rank(self, query: Keywords, limit: int) -> list[ToolEntry]:
-        return [hit.entry for hit in self._fleet.index.rank(query, limit)]
+    def _rank(self, near: Mapping[str, Nearness], query: Keywords, limit: int) -> list[ToolEntry]:
+        index = self._fleet.index
+        if query.text in near:
+            hits = index.rank(query, max(limit, CANDIDATES))
+            return [hit.entry for hit in fuse(query, hits, near[query.text], limit)]
+        return [hit.entry for hit in index.rank(query, limit)]
 
     def _caller(self, conversation: Conversation) -> Callable[[ToolEntry], Call]:
         """Return how this client calls a tool, with what is known of it now."""
