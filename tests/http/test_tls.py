@@ -49,12 +49,13 @@ async def secure(certificate: Path, **options: Any) -> AsyncGenerator[str, None]
         **options,
     )
     server = QuietServer(config)
-    async with anyio.create_task_group() as group:
-        group.start_soon(server.serve, [sock])
-        try:
-            yield f"https://127.0.0.1:{sock.getsockname()[1]}/mcp"
-        finally:
-            server.should_exit = server.force_exit = True
+    with sock:
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [sock])
+            try:
+                yield f"https://127.0.0.1:{sock.getsockname()[1]}/mcp"
+            finally:
+                server.should_exit = server.force_exit = True
 
 
 async def outcome(url: str, **options: Any) -> str:

@@ -41,12 +41,13 @@ async def web(app: ASGIApp, *, port: int = 0) -> AsyncGenerator[str, None]:
         app, lifespan="off", log_config=None, timeout_graceful_shutdown=1, ws="none"
     )
     server = QuietServer(config)
-    async with anyio.create_task_group() as group:
-        group.start_soon(server.serve, [sock])
-        try:
-            yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-        finally:
-            server.should_exit = server.force_exit = True
+    with sock:
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [sock])
+            try:
+                yield f"http://127.0.0.1:{sock.getsockname()[1]}"
+            finally:
+                server.should_exit = server.force_exit = True
 
 
 def manager_of(peer: Server[Any]) -> StreamableHTTPSessionManager:
