@@ -12,7 +12,6 @@ from typing import Any
 import anyio
 import anyio.abc
 import mcp_types as types
-from mcp.client import Transport
 from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers
@@ -233,7 +232,17 @@ class Link:
         raise next((each for each in errors if isinstance(each.data, Undone)), unclear)
 
     async def _discover(self) -> Peer:
-        version = MODERN_PROTOCOL_VERSIONS[-1]
+        """Ask in the modern era; again in another version of it if the server wants that."""
+        try:
+            return await self._discover_in(MODERN_PROTOCOL_VERSIONS[-1])
+        except MCPError as error:
+            supported = items(as_object(error.data).get("supported"))
+            mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in supported]
+            if error.code != types.UNSUPPORTED_PROTOCOL_VERSION or not mutual:
+                raise
+            return await self._discover_in(mutual[-1])
+
+    async def _discover_in(self, version: str) -> Peer:
         self.peer = Peer("modern", version)
         options: CallOptions = {
             "cancel_on_abandon": False,
@@ -376,13 +385,6 @@ async def open_link(
                 raise
             finally:
                 group.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def over(transport: Transport) -> AsyncGenerator[Wire, None]:
-    """Make a wire of any of the SDK's transports."""
-    async with transport as streams:
-        yield Wire(streams)
 
 
 def _related(context: DispatchContext[TransportContext]) -> object:

@@ -59,6 +59,22 @@ RUNS = (
 )
 
 
+AS_CLIENT = (
+    ("2025-11-25", "initialize"),
+    ("2025-11-25", "tools_call"),
+    ("2025-11-25", "elicitation-sep1034-client-defaults"),
+    ("2025-11-25", "sse-retry"),
+    ("2026-07-28", "tools_call"),
+    ("2026-07-28", "request-metadata"),
+    ("2026-07-28", "sep-2322-client-request-state"),
+    ("2026-07-28", "http-standard-headers"),
+    ("2026-07-28", "http-custom-headers"),
+    ("2026-07-28", "http-invalid-tool-headers"),
+    ("2026-07-28", "json-schema-ref-no-deref"),
+)
+"""What the suite asks of clients, but for authorisation, which is asked of us elsewhere."""
+
+
 class NoSuiteError(Exception):
     """The suite cannot be had here."""
 
@@ -71,6 +87,7 @@ def main() -> int:
         print(f"conformance: skipped, {error}")  # noqa: T201 - a command
         return 0
     passed = [report(run, cache) for run in RUNS]
+    passed += [report_client(version, scenario, cache) for version, scenario in AS_CLIENT]
     return 0 if all(passed) else 1
 
 
@@ -111,6 +128,22 @@ def report(run: Run, cache: Path) -> bool:
     if problems:
         print(text)  # noqa: T201 - a command
     return not problems
+
+
+def report_client(version: str, scenario: str, cache: Path) -> bool:
+    """Let the suite look at us as a client once, and say what came of it."""
+    command = [str(cache / NODE), str(cache / SUITE), "client", "--scenario", scenario]
+    command += ["--command", f"{sys.executable} -m tests.conformance.client"]
+    with tempfile.TemporaryDirectory() as place:
+        command += ["--spec-version", version, "--output-dir", place]
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=RUNNING, cwd=ROOT
+        )
+    verdict = "passed" if done.returncode == 0 else f"the suite says {done.returncode}"
+    print(f"conformance: {version}, as a client, {scenario}: {verdict}")  # noqa: T201 - a command
+    if done.returncode != 0:
+        print(done.stdout + done.stderr)  # noqa: T201 - a command
+    return done.returncode == 0
 
 
 def suite(run: Run, cache: Path, url: str, place: Path) -> tuple[int, str]:
