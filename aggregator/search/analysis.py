@@ -4,16 +4,37 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from sys import intern
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search.equivalents import STOP_WORDS
-from aggregator.search.fields import MAX_NAME, Texts, texts
-from aggregator.search.weights import WEIGHTS, Field, FieldWeight, Weights
+from aggregator.search.fields import MAX_DESCRIPTION, texts
+from aggregator.search.lexicon import STOP_WORDS
+from aggregator.search.weights import WEIGHTS, Field, Measure, Weights
 from aggregator.search.words import stem, tokens, words
 
 LEVELS = tuple(level / 4096 for level in range(4097))
-"""Impacts are kept as one of these, so that postings share their numbers."""
+"""Impacts are kept as one of these, so that all postings share their numbers."""
+ANY_SERVER = frozenset({"mcp", "server", "api"})
+"""Words of a server's name that tell it from no other."""
+TELLING = 4
+"""Words of a description from which it alone tells whether two tools are twins."""
+
+Content = dict[Field, tuple[str, ...]]
+"""The stems of one tool by field, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What all tools of one server have in common."""
+
+    name: ServerName
+    stems: frozenset[str]
+    """The words of its name that tell it from others."""
+    terms: tuple[str, ...]
+    spelled: tuple[str, ...]
+    """The words of its name as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +43,22 @@ class Document:
 
     entry: ToolEntry
     terms: tuple[str, ...]
-    impacts: "array[int]"
+    levels: "array[int]"
     """For each term, how strongly the tool speaks of it, as an index into `LEVELS`."""
-    spelled: tuple[str, ...]
-    """The words of its names as written, to repair misspelt words by."""
+    parts: tuple[str, ...]
+    """The words of its name as written."""
     sequence: str
-    """Its stems in order, with blanks around each, to find words that stand side by side."""
+    """Its stems in order with blanks around each, to find words that stand side by side."""
+    named: frozenset[str]
+    """The stems of its name."""
+    host: Host
+    signature: int
+    """Equal for tools that say the same of themselves."""
+
+    @property
+    def spelled(self) -> tuple[str, ...]:
+        """The words to repair misspelt words by."""
+        return (*self.parts, "".join(self.parts), *self.host.spelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +69,6 @@ class Analysed:
     documents: tuple[Document, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The stems of one tool by field, in order."""
-
-    fields: tuple[tuple[Field, tuple[str, ...]], ...]
-    spelled: tuple[str, ...]
-
-
 def analyse(
     server: ServerName,
     entries: Sequence[ToolEntry],
@@ -53,39 +76,73 @@ def analyse(
     weights: Weights = WEIGHTS,
 ) -> Analysed:
     """Read the tools of one server; slow, but needs nothing of the index."""
-    documents = [_document(entry, content(entry, description), weights) for entry in entries]
-    return Analysed(server, tuple(documents))
+    host = _host(server, description)
+    return Analysed(server, tuple(_document(entry, host, weights) for entry in entries))
 
 
-def content(entry: ToolEntry, description: str = "") -> Content:
+def content(entry: ToolEntry, host: Host) -> Content:
     """Return the stems of one tool by field."""
     found = texts(entry)
-    name = _name_terms(found.name)
-    server = (*_name_terms(entry.server), *_prose(description[:MAX_NAME]))
-    return Content(
-        fields=(
-            (Field.NAME, name),
-            (Field.TITLE, _name_terms(found.title)),
-            (Field.SERVER, server),
-            (Field.HINT, _prose(found.hint)),
-            (Field.DESCRIPTION, _prose(found.description)),
-            (Field.PARAMETER, _prose(found.parameters)),
-            (Field.DETAIL, _prose(found.details)),
-        ),
-        spelled=_spelled(entry, found),
+    return {
+        Field.NAME: _name_terms(found.name),
+        Field.TITLE: _name_terms(found.title),
+        Field.SERVER: host.terms,
+        Field.HINT: _prose(found.hint),
+        Field.DESCRIPTION: _prose(found.description),
+        Field.PARAMETER: _prose(found.parameters),
+        Field.DETAIL: _prose(found.details),
+    }
+
+
+def strengths(said: Content, weights: Weights) -> dict[str, dict[Field, float]]:
+    """Return how much each word of a tool counts in each field."""
+    found: dict[str, dict[Field, float]] = {}
+    for field, terms in said.items():
+        for term, strength in _strengths(terms, weights.of(field), weights.repetition):
+            found.setdefault(term, {})[field] = strength
+    return found
+
+
+def stop_free(parts: Iterable[str]) -> list[str]:
+    """Return the words that mean something; all of them if none does."""
+    every = list(parts)
+    return [part for part in every if part not in STOP_WORDS] or every
+
+
+def _host(server: ServerName, description: str) -> Host:
+    """Read what the name and the description of a server say of its tools."""
+    parts = words(server)
+    telling = [part for part in parts if part not in ANY_SERVER] or parts
+    terms = (*_run_together(telling), *_prose(description[:MAX_DESCRIPTION]))
+    spelled = tuple(intern(part) for part in {*telling, "".join(telling)})
+    return Host(server, frozenset(map(stem, telling)), terms, spelled)
+
+
+def _document(entry: ToolEntry, host: Host, weights: Weights) -> Document:
+    said = content(entry, host)
+    impacts = _impacts(said, weights)
+    parts = words(texts(entry).name)
+    return Document(
+        entry=entry,
+        terms=tuple(impacts),
+        levels=array("H", (round(impact * 4096) for impact in impacts.values())),
+        parts=tuple(map(intern, parts)),
+        sequence=_sequence(said),
+        named=frozenset(map(stem, parts)),
+        host=host,
+        signature=_signature(said),
     )
 
 
-def joined(parts: Sequence[str]) -> set[str]:
-    """Return the ways in which the words of a name may be run together."""
-    pairs = {first + second for first, second in zip(parts, parts[1:], strict=False)}
-    return pairs | {"".join(parts)} if len(parts) > 1 else pairs
-
-
 def _name_terms(text: str) -> tuple[str, ...]:
-    """Return the stems of a name, and after them its words run together."""
-    parts = words(text)
-    return (*(stem(part) for part in parts), *sorted(stem(each) for each in joined(parts)))
+    return _run_together(words(text))
+
+
+def _run_together(parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the stems of a name, and after them its words run together by two and all."""
+    pairs = dict.fromkeys(first + second for first, second in pairwise(parts))
+    joined = dict.fromkeys((*pairs, "".join(parts))) if len(parts) > 1 else pairs
+    return (*map(stem, parts), *map(stem, joined))
 
 
 def _prose(text: str) -> tuple[str, ...]:
@@ -98,37 +155,34 @@ def _prose(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _spelled(entry: ToolEntry, found: Texts) -> tuple[str, ...]:
-    """Return the distinct words of the names of a tool and its server as they are written."""
-    named = words(found.name), words(entry.server), words(found.title)
-    every = [word for parts in named for word in (*parts, *sorted(joined(parts)))]
-    return tuple(dict.fromkeys(every))
-
-
-def _document(entry: ToolEntry, said: Content, weights: Weights) -> Document:
-    impacts = _impacts(said, weights)
-    levels = array("H", (round(impact * 4096) for impact in impacts.values()))
-    return Document(entry, tuple(impacts), levels, said.spelled, _sequence(said))
-
-
 def _sequence(said: Content) -> str:
-    """Return the stems of names and prose in order; a blank pair keeps fields apart."""
-    return f" {'  '.join(' '.join(terms) for _, terms in said.fields)} "
+    """Return the stems of names and prose; a wide gap keeps the fields apart."""
+    return f" {'  '.join(' '.join(said[field]) for field in _READ_IN_ORDER)} "
+
+
+_READ_IN_ORDER = tuple(Field)
+
+
+def _signature(said: Content) -> int:
+    """Return a number shared by tools that describe themselves in the same words."""
+    described = frozenset(said[Field.DESCRIPTION])
+    named = frozenset[str]() if len(described) >= TELLING else frozenset(said[Field.NAME])
+    return hash((named, described))
 
 
 def _impacts(said: Content, weights: Weights) -> dict[str, float]:
     """Return how strongly a tool speaks of each of its words, from 0 to 1."""
-    total: dict[str, float] = {}
-    for field, terms in said.fields:
-        measure = weights.field(field)
-        for term, strength in _strengths(terms, measure):
-            total[term] = total.get(term, 0.0) + strength
-    return {term: value / (value + weights.saturation) for term, value in total.items()}
+    found: dict[str, float] = {}
+    for term, by_field in strengths(said, weights).items():
+        total = sum(by_field.values())
+        found[term] = total / (total + weights.saturation)
+    return found
 
 
-def _strengths(terms: Iterable[str], measure: FieldWeight) -> Iterable[tuple[str, float]]:
+def _strengths(
+    terms: Sequence[str], measure: Measure, repetition: float
+) -> Iterable[tuple[str, float]]:
     """Yield each word of a field with its weight there, less in longer fields."""
-    counts = Counter(terms)
-    length = counts.total() / measure.usual
+    length = len(terms) / measure.usual
     scale = measure.weight / (1 - measure.slope + measure.slope * length)
-    return ((term, count * scale) for term, count in counts.items())
+    return ((term, count**repetition * scale) for term, count in Counter(terms).items())

@@ -1,19 +1,25 @@
 """What a query asks for, in the words the index knows."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from math import log
 
-from aggregator.search.equivalents import EQUIVALENTS, STOP_WORDS
+from aggregator.search.analysis import stop_free
+from aggregator.search.lexicon import equivalents, faint, shares, topics
 from aggregator.search.query import MAX_TERMS, Keywords
 from aggregator.search.repair import Vocabulary
 from aggregator.search.weights import Weights
 from aggregator.search.words import stem, tokens
 
-MAX_REPAIRS = 8
+MAX_GUESSES = 8
 """Unknown words of one query that are looked up by likeness; the rest match nothing."""
 MAX_CONTAINING = 8
 """Words that one part of a word may stand for."""
+LONG = 6
+"""Words from which a query is a request in sentences rather than keywords."""
+NEGLIGIBLE = 0.1
+"""The part of a word's worth below which an alternative is left out."""
 
 Postings = Mapping[str, Mapping[int, float]]
 
@@ -37,7 +43,24 @@ class Concept:
     @property
     def gain(self) -> float:
         """What the concept is worth at most."""
-        return max((each.gain for each in self.alternatives), default=0.0)
+        return self.alternatives[0].gain
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a query asks for."""
+
+    words: tuple[str, ...]
+    """Every word as written, once each."""
+    concepts: tuple[Concept, ...]
+    """Those the index knows something of, in the order of the query."""
+    pairs: tuple[tuple[int, int], ...]
+    """Concepts whose words stand side by side in the query, by position."""
+
+    @property
+    def gain(self) -> float:
+        """What a tool that answers everything fully would be worth."""
+        return sum(concept.gain for concept in self.concepts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +69,10 @@ class Word:
 
     text: str
     factor: float = 1.0
-    joined: tuple[str, ...] = ()
-    """What it makes together with its neighbours."""
 
 
 class Reader:
-    """Reads queries against one state of the index."""
+    """Reads one query against one state of the index."""
 
     def __init__(
         self, postings: Postings, total: int, vocabulary: Vocabulary, weights: Weights
@@ -60,65 +81,93 @@ class Reader:
         self._total = total
         self._vocabulary = vocabulary
         self._weights = weights
-        self._repairs = 0
+        self._guesses = 0
+        self._repaired = weights.repaired
 
-    def concepts(self, query: Keywords) -> list[Concept]:
-        """Return what the words of a query stand for, in the order of the query."""
-        return [self._concept(word) for word in self._words(query)]
+    def read(self, query: Keywords) -> Request:
+        """Return what the words of a query stand for."""
+        spoken = [parts for term in query.terms for parts in tokens(term)][:MAX_TERMS]
+        if len(spoken) > LONG:
+            self._repaired = self._weights.doubted
+        words = dict.fromkeys(part for parts in spoken for part in parts)
+        telling = frozenset(stop_free(words))
+        said = [word for parts in spoken for word in self._told(parts, telling)]
+        return self._request(tuple(words), said)
 
-    def _words(self, query: Keywords) -> list[Word]:
-        """Return the distinct words of a query that mean something."""
-        parts = [parts for term in query.terms for parts in tokens(term)][:MAX_TERMS]
-        every = self._separate(parts)
-        telling = [word for word in every if word.text not in STOP_WORDS] or every
-        linked = [
-            replace(word, joined=tuple(before.text + word.text for before in telling[at - 1 : at])
-                    + tuple(word.text + after.text for after in telling[at + 1 : at + 2]))
-            for at, word in enumerate(telling)
-        ]  # fmt: skip
-        return list({stem(word.text): word for word in reversed(linked)}.values())[::-1]
+    def _told(self, humps: tuple[str, ...], telling: Container[str]) -> Iterator[Word]:
+        """Take a word of humps apart; if the whole is known, it counts more than its parts."""
+        whole = "".join(humps)
+        known = len(humps) > 1 and stem(whole) in self._postings
+        if known:
+            yield Word(whole)
+        for hump in humps:
+            if hump in telling:
+                yield Word(hump, self._weights.humps if known else 1.0)
 
-    def _separate(self, parts: list[tuple[str, ...]]) -> list[Word]:
-        """Take words of humps apart; if the whole is known, it counts more than its parts."""
-        found: list[Word] = []
-        for humps in parts:
-            whole = "".join(humps)
-            known = len(humps) > 1 and stem(whole) in self._postings
-            factor = self._weights.part if known else 1.0
-            found += [Word(whole)] * known
-            found += [Word(hump, factor) for hump in humps]
-        return found
+    def _request(self, words: tuple[str, ...], said: Sequence[Word]) -> Request:
+        """Bring together what is said more than once, and look each word up."""
+        joined: dict[str, list[str]] = {}
+        for first, second in pairwise(said):
+            for each in (first, second):
+                joined.setdefault(stem(each.text), []).append(stem(first.text + second.text))
+        distinct = {stem(word.text): word for word in reversed(said)}
+        concepts: dict[str, Concept] = {}
+        for term in dict.fromkeys(stem(word.text) for word in said):
+            alternatives = self._alternatives(term, distinct[term], joined.get(term, ()))
+            if alternatives:
+                concepts[term] = Concept(distinct[term].text, alternatives)
+        places = {term: at for at, term in enumerate(concepts)}
+        pairs = ((stem(first.text), stem(second.text)) for first, second in pairwise(said))
+        known = ((a, b) for a, b in pairs if a in places and b in places)
+        return Request(
+            words,
+            tuple(concepts.values()),
+            tuple(dict.fromkeys((places[a], places[b]) for a, b in known)),
+        )
 
-    def _concept(self, word: Word) -> Concept:
-        term = stem(word.text)
-        found: dict[str, float] = {}
-        if term in self._postings:
-            found[term] = self._rarity(term) * word.factor
-        ceiling = found.get(term, log(1 + self._total) * word.factor)
-        joined = [stem(each) for each in word.joined]
-        for other in (each for each in joined if each in self._postings):
-            found.setdefault(other, 0.9 * min(ceiling, self._rarity(other)))
-        equal = self._weights.equivalent * word.factor
-        for other in EQUIVALENTS.get(term, ()):
-            if other in self._postings:
-                found.setdefault(other, equal * min(ceiling, self._rarity(other)))
-        if not found:
-            found = self._guessed(word)
-        ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
-        return Concept(word.text, tuple(Alternative(other, gain) for other, gain in ordered))
+    def _alternatives(
+        self, term: str, word: Word, joined: Sequence[str]
+    ) -> tuple[Alternative, ...]:
+        """Return everything in the index that may stand for a word, best first."""
+        weights = self._weights
+        factor = word.factor * (weights.faint if term in faint() else 1.0)
+        having = len(self._postings.get(term, ()))
+        ceiling = self._rarity(term) if having else log(1 + self._total)
+        found = {term: 1.0} if having else {}
+        self._offer(found, joined, weights.joined)
+        self._offer(found, equivalents().get(term, ()), weights.equivalent)
+        about = weights.topic * weights.familiar / (weights.familiar + having)
+        self._offer(found, topics().get(term, ()), about)
+        found = found or self._guessed(word.text)
+        gains = ((part * min(ceiling, self._rarity(each)), each) for each, part in found.items())
+        ordered = sorted(gains, key=lambda each: (-each[0], each[1]))
+        return tuple(Alternative(each, gain * factor) for gain, each in ordered)
 
-    def _guessed(self, word: Word) -> dict[str, float]:
-        """Return words of names that an unknown word is a part of, or a misspelling of."""
-        if self._repairs >= MAX_REPAIRS:
+    def _offer(self, found: dict[str, float], terms: Sequence[str], part: float) -> None:
+        """Add the terms the index has, unless they are there already or hardly count."""
+        if part >= NEGLIGIBLE:
+            for term in terms:
+                if term in self._postings:
+                    found.setdefault(term, part)
+
+    def _guessed(self, text: str) -> dict[str, float]:
+        """Return words of names that an unknown word is a misspelling of, or a part of."""
+        self._guesses += 1
+        if self._guesses > MAX_GUESSES:
             return {}
-        self._repairs += 1
-        near = self._vocabulary.nearest(word.text)
-        likely = [near] if near else self._vocabulary.containing(word.text, MAX_CONTAINING)
-        terms = [stem(each) for each in likely]
-        factor = word.factor * (0.9 if near else 0.5)
-        return {each: factor * self._rarity(each) for each in terms if each in self._postings}
+        if near := self._vocabulary.nearest(text):
+            likely, part = [near], self._repaired
+        else:
+            likely = self._vocabulary.containing(text, MAX_CONTAINING)
+            part = self._weights.contained
+        stems = (stem(each) for each in likely)
+        return {term: part for term in stems if term in self._postings}
 
     def _rarity(self, term: str) -> float:
-        """Return how much it says that a tool has this word."""
-        having = len(self._postings[term])
-        return log(1 + (self._total - having + 0.5) / (having + 0.5))
+        """Return how much it says that a tool has this word.
+
+        A small catalog says little of which words are common, so an average one is counted in.
+        """
+        prior = self._weights.prior
+        having = len(self._postings[term]) + prior * shares().get(term, 0.0)
+        return log(1 + (self._total + prior - having + 0.5) / (having + 0.5))

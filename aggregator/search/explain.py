@@ -1,39 +1,56 @@
 """Why a tool was found: which words, in which fields, for how much."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aggregator.catalog import ToolEntry
-from aggregator.search.analysis import content
-from aggregator.search.concepts import Concept
-from aggregator.search.weights import Weights
+from aggregator.search.analysis import content, strengths
+from aggregator.search.concepts import Concept, Request
+from aggregator.search.scoring import Score
+from aggregator.search.weights import Field, Weights
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one word of a query found in one field of a tool."""
+    """What one word of a query brought a tool by standing in one of its fields."""
 
     word: str
-    """The word as the query has it."""
+    """The word as the query has it; empty for what the words brought together."""
     term: str
     """The word of the index that stood for it."""
     field: str
+    """A field, or `coverage`, `together`, `named` or `hosted` for what words brought together."""
     score: float
 
 
-def contributions(
-    concepts: Sequence[Concept], entry: ToolEntry, weights: Weights
-) -> tuple[Contribution, ...]:
-    """Return what each word of a query found in each field of a tool."""
-    found: list[Contribution] = []
-    said = content(entry)
-    for concept in concepts:
-        for each in concept.alternatives:
-            fields = [field for field, terms in said.fields if each.term in terms]
-            found += [
-                Contribution(concept.word, each.term, field.name.lower(), each.gain / len(fields))
-                for field in fields
-            ]
-            if fields:
-                break
-    return tuple(found)
+def contributions(request: Request, score: Score, weights: Weights) -> tuple[Contribution, ...]:
+    """Return the parts of which the score of a tool is the sum."""
+    found = strengths(content(score.document.entry, score.document.host), weights)
+    words = [
+        part
+        for concept in request.concepts
+        for part in _of_word(concept, found, weights.saturation)
+    ]
+    return (*words, *_of_all(score))
+
+
+def _of_word(
+    concept: Concept, found: dict[str, dict[Field, float]], saturation: float
+) -> Iterator[Contribution]:
+    """Yield what the best alternative of one word brought, field by field."""
+    for each in concept.alternatives:
+        if by_field := found.get(each.term):
+            scale = each.gain / (sum(by_field.values()) + saturation)
+            for field, strength in by_field.items():
+                yield Contribution(concept.word, each.term, field.value, strength * scale)
+            return
+
+
+def _of_all(score: Score) -> Iterator[Contribution]:
+    """Yield what the words brought together."""
+    parts = {
+        "coverage": score.coverage,
+        "together": score.together,
+        "named": score.named,
+        "hosted": score.hosted,
+    }
+    return (Contribution("", "", name, worth) for name, worth in parts.items() if worth)

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import TypeGuard
 
-from aggregator.catalog import ToolEntry
+from aggregator.catalog import JsonObject, ToolEntry
 
 MAX_NAME = 256
 """Characters of a name or title that are indexed."""
 MAX_DESCRIPTION = 2048
-"""Characters of a description that are indexed: enough to say what a tool does, too few to stuff."""
+"""Characters of a description that are indexed: enough to say what a tool does."""
 MAX_DETAIL = 256
 """Characters of one parameter's description that are indexed."""
 MAX_PARAMETERS = 64
@@ -17,9 +18,9 @@ MAX_PARAMETERS = 64
 MAX_DEPTH = 5
 """Levels of nesting below which parameters are not looked for."""
 MAX_CHOICES = 24
-"""Enum values of one parameter that are indexed."""
-
-_BRANCHES = ("anyOf", "oneOf", "allOf")
+"""Enum values of one parameter, or kinds it may be of, that are indexed."""
+MAX_CHOICE = 64
+"""Characters of one enum value that are indexed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +51,40 @@ def texts(entry: ToolEntry) -> Texts:
 
 def _parameters(schema: object) -> Iterator[tuple[str, str]]:
     """Yield the name and the details of each parameter, outer ones first, within bounds."""
-    level: list[Mapping[str, Any]] = [_mapping(schema)]
+    root = _mapping(schema)
+    level = _with_parameters(root, root)
     left = MAX_PARAMETERS
     for _ in range(MAX_DEPTH):
-        below: list[Mapping[str, Any]] = []
+        below: list[JsonObject] = []
         for parent in level:
-            for name, child in list(_mapping(parent.get("properties")).items())[:left]:
+            for name, value in islice(_mapping(parent["properties"]).items(), left):
+                child = _resolved(value, root)
+                yield _text(name, MAX_NAME), _detail(child)
+                below += _with_parameters(child, root)
                 left -= 1
-                yield _text(name, MAX_NAME), _detail(_mapping(child))
-                below += _inside(_mapping(child))
-        level = below[:MAX_PARAMETERS]
-        if left <= 0 or not level:
-            return
+        level = below[:left]
 
 
-def _inside(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the schemas in which the parameters of a parameter may be."""
-    found = [schema, _mapping(schema.get("items"))]
-    for key in _BRANCHES:
-        found += [_mapping(each) for each in _sequence(schema.get(key))[:MAX_CHOICES]]
-    return [each for each in found if "properties" in each or any(key in each for key in _BRANCHES)]
+def _with_parameters(schema: JsonObject, root: JsonObject) -> list[JsonObject]:
+    """Return the schemas in which the parameters of one may be: itself, its items, its kinds."""
+    found = [schema, _resolved(schema.get("items"), root)]
+    for key in ("anyOf", "oneOf", "allOf"):
+        found += [_resolved(each, root) for each in _sequence(schema.get(key))[:MAX_CHOICES]]
+    return [each for each in found if "properties" in each]
 
 
-def _detail(schema: Mapping[str, Any]) -> str:
+def _resolved(value: object, root: JsonObject) -> JsonObject:
+    """Return a schema, or the one in the same document that it refers to."""
+    schema = _mapping(value)
+    section, _, name = _text(schema.get("$ref"), MAX_NAME).removeprefix("#/").partition("/")
+    return _mapping(_mapping(root.get(section)).get(name)) if name else schema
+
+
+def _detail(schema: JsonObject) -> str:
     """Return what one parameter says of itself: its description and its choices."""
     said = _text(schema.get("description"), MAX_DETAIL)
     choices = _sequence(schema.get("enum")) or _sequence(_mapping(schema.get("items")).get("enum"))
-    named = [_text(each, MAX_DETAIL // 4) for each in choices[:MAX_CHOICES]]
+    named = [_text(each, MAX_CHOICE) for each in choices[:MAX_CHOICES]]
     return " . ".join(each for each in (said, *named) if each)
 
 
@@ -84,9 +92,17 @@ def _text(value: object, limit: int) -> str:
     return value[:limit] if isinstance(value, str) else ""
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _mapping(value: object) -> JsonObject:
+    return value if _is_mapping(value) else {}
 
 
-def _sequence(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
+def _sequence(value: object) -> Sequence[object]:
+    return value if _is_sequence(value) else ()
+
+
+def _is_mapping(value: object) -> TypeGuard[JsonObject]:
+    return isinstance(value, Mapping)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)

@@ -1,18 +1,23 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
 from aggregator.search.analysis import LEVELS, Analysed, Document, analyse
-from aggregator.search.concepts import Concept, Reader
+from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import Contribution, contributions
+from aggregator.search.filters import Filter
+from aggregator.search.naming import UNTELLING, as_written, called
 from aggregator.search.query import Keywords
-from aggregator.search.ranking import Candidate, gather, rerank, shortlist, spread
 from aggregator.search.repair import Vocabulary
+from aggregator.search.scoring import Place, Score, best, complete, promising
+from aggregator.search.spread import spread
 from aggregator.search.weights import WEIGHTS, Weights
-from aggregator.search.words import stem, tokens
+
+SHORTLIST = 64
+"""Tools of which the score is worked out in full."""
 
 Allowed = Callable[[ToolEntry], bool]
 
@@ -35,10 +40,8 @@ class Index:
         self._weights = weights
         self._postings: dict[str, dict[int, float]] = {}
         self._documents: dict[int, Document] = {}
-        self._places: dict[int, tuple[int, str, int]] = {}
-        """Where each tool stands in the catalog: what decides ties."""
+        self._places: dict[int, Place] = {}
         self._slots: dict[ServerName, tuple[int, ...]] = {}
-        self._descriptions: dict[ServerName, str] = {}
         self._free: list[int] = []
         self._vocabulary = Vocabulary()
 
@@ -52,17 +55,17 @@ class Index:
         self.apply(analyse(server, entries, description, self._weights))
 
     def apply(self, analysed: Analysed) -> None:
-        """Replace what one server had by what was read before, elsewhere if need be."""
-        self.remove(analysed.server)
+        """Replace what one server had by what was read before, in another thread if need be."""
         server = analysed.server
+        self.remove(server)
+        # Servers nobody ordered come last, by name, so that arrival decides nothing.
         rank = self._order.get(server, len(self._order))
-        slots: list[int] = []
-        for position, document in enumerate(analysed.documents):
-            slot = self._free.pop() if self._free else len(self._documents)
-            slots.append(slot)
+        slots = self._take_slots(len(analysed.documents))
+        for position, (slot, document) in enumerate(zip(slots, analysed.documents, strict=True)):
             self._places[slot] = (rank, server, position)
             self._add(slot, document)
-        self._slots[server] = tuple(slots)
+        if slots:
+            self._slots[server] = slots
 
     def remove(self, server: ServerName) -> None:
         """Forget the tools of one server."""
@@ -79,123 +82,92 @@ class Index:
 
     def rank(self, query: Keywords, limit: int, *, among: Allowed | None = None) -> list[Hit]:
         """Return the tools that answer a query best, best first."""
-        if limit <= 0 or not self._documents:
+        allowed = self._filter.passing(query)
+        request = self._read(query)
+        if limit <= 0 or (allowed is not None and not allowed):
             return []
-        allowed = self._filtered(query)
-        concepts = [each for each in self._concepts(query) if each.alternatives]
-        if not concepts:
-            return self._in_order(query, allowed, limit, among)
-        scores = gather(concepts, self._postings, allowed)
-        best = shortlist(scores, self._places, max(64, 4 * limit), self._accepts(among))
-        found = rerank(best, concepts, self._postings, self._documents, self._weights)
-        ranked = spread(self._candidates(found), limit, self._weights)
-        return [Hit(self._documents[each.slot].entry, each.score) for each in ranked]
+        if not request.concepts:
+            return self._in_order(allowed, limit, among)
+        hits = self._ranked(request, limit, allowed, among)
+        if among is None or len(hits) >= limit:
+            return hits
+        # What may be shown may be far down the list: ask for everything that may.
+        everything = self._documents.keys() if allowed is None else allowed
+        passing = {slot for slot in everything if among(self._documents[slot].entry)}
+        return self._ranked(request, limit, passing, None)
 
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
-        return contributions(self._concepts(query), entry, self._weights)
+        for slot in self._slots.get(entry.server, ()):
+            if self._documents[slot].entry.name == entry.name:
+                request = self._read(query)
+                score = self._scored([slot], request)[slot]
+                return contributions(request, score, self._weights)
+        return ()
+
+    @property
+    def _filter(self) -> Filter:
+        return Filter(self._postings, self._documents, self._slots, self._vocabulary)
+
+    def _take_slots(self, count: int) -> tuple[int, ...]:
+        """Return numbers that no tool has, used ones first."""
+        used = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        # Once none is free, the numbers in use are 0, 1, 2 ... without a gap.
+        fresh = len(self._documents) + len(used)
+        return (*used, *range(fresh, fresh + count - len(used)))
 
     def _add(self, slot: int, document: Document) -> None:
         self._documents[slot] = document
         self._vocabulary.add(document.spelled)
-        for term, level in zip(document.terms, document.impacts, strict=True):
+        for term, level in zip(document.terms, document.levels, strict=True):
             holders = self._postings.get(term)
             if holders is None:
                 holders = self._postings[term] = {}
             holders[slot] = LEVELS[level]
 
-    def _concepts(self, query: Keywords) -> list[Concept]:
+    def _read(self, query: Keywords) -> Request:
         reader = Reader(self._postings, len(self._documents), self._vocabulary, self._weights)
-        return reader.concepts(query)
+        return reader.read(query)
 
-    def _accepts(self, among: Allowed | None) -> Callable[[int], bool] | None:
-        if among is None:
-            return None
-        documents = self._documents
-        return lambda slot: among(documents[slot].entry)
-
-    def _candidates(self, scores: dict[int, float]) -> list[Candidate]:
-        """Return scored tools in their order, best first, ties in catalog order."""
-        ordered = sorted(scores, key=lambda slot: (-scores[slot], self._places[slot]))
-        return [Candidate(slot, scores[slot], self._documents[slot]) for slot in ordered]
-
-    def _in_order(
-        self, query: Keywords, allowed: set[int] | None, limit: int, among: Allowed | None
+    def _ranked(
+        self, request: Request, limit: int, allowed: set[int] | None, among: Allowed | None
     ) -> list[Hit]:
+        """Score what is promising, and pick the best of it."""
+        guesses = promising(request, self._postings, allowed)
+        if among is not None:
+            guesses = {
+                slot: guess for slot, guess in guesses.items() if among(self._documents[slot].entry)
+            }
+        slots = best(guesses, self._places, 4 * limit, max(SHORTLIST, 4 * limit))
+        found = sorted(
+            self._scored(slots, request).values(),
+            key=lambda score: (-score.called, -score.written, -score.total, score.place),
+        )
+        picked = spread(found, limit, self._weights)
+        return [Hit(score.document.entry, score.total) for score in picked]
+
+    def _scored(self, slots: Iterable[int], request: Request) -> dict[int, Score]:
+        scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}
+        complete(scores, request, self._postings, self._weights)
+        # Names are compared in full only where all words but one are in them.
+        asked = sum(word not in UNTELLING for word in request.words)
+        for score in scores.values():
+            if score.in_name + score.in_host >= asked - 1:
+                self._compare_names(score, request)
+        return scores
+
+    def _compare_names(self, score: Score, request: Request) -> None:
+        score.called = called(request.words, score.document, self._vocabulary)
+        if score.called:
+            score.written = as_written(request.words, score.document)
+
+    def _in_order(self, allowed: set[int] | None, limit: int, among: Allowed | None) -> list[Hit]:
         """Return what passes the filters in catalog order, when there are no words to rank by."""
-        if allowed is None or query.terms and not query.required:
-            return []
-        accepts = self._accepts(among)
-        slots = sorted(allowed, key=self._places.__getitem__)
-        passing = (slot for slot in slots if accepts is None or accepts(slot))
-        return [
-            Hit(self._documents[slot].entry, 0.0)
-            for slot, _ in zip(passing, range(limit), strict=False)
-        ]
-
-    def _filtered(self, query: Keywords) -> set[int] | None:
-        """Return the tools that pass the filters of a query, or None if it has none."""
-        allowed: set[int] | None = None
-        if query.servers:
-            allowed = self._of_servers(query.servers)
-        for word in query.required:
-            having = self._having(word)
-            allowed = having if allowed is None else allowed & having
-        for phrase in query.phrases:
-            saying = self._saying(phrase, allowed)
-            allowed = saying or allowed
-        return allowed
-
-    def _of_servers(self, filters: Sequence[str]) -> set[int]:
-        """Return the tools of the servers that any of the filters names."""
-        wanted = {_plain(each) for each in filters}
-        return {
-            slot
-            for server, slots in self._slots.items()
-            if _plain(server) in wanted
-            for slot in slots
-        }
-
-    def _having(self, word: str) -> set[int]:
-        """Return the tools that have a word, or failing that, a name it is a part of."""
-        parts = [stem(part) for parts in tokens(word) for part in parts]
-        whole = stem("".join(part for parts in tokens(word) for part in parts))
-        having = set(self._postings.get(whole, ()))
-        holders = [self._postings.get(part, {}) for part in parts]
-        if holders:
-            having |= set(holders[0]).intersection(*holders[1:])
-        return having or self._named_like(word)
-
-    def _named_like(self, word: str) -> set[int]:
-        """Return the tools with a part of a name that contains a word, or is meant by it."""
-        text = "".join(part for parts in tokens(word) for part in parts)
-        near = self._vocabulary.nearest(text)
-        likely = self._vocabulary.containing(text, 64) or ([near] if near else [])
-        return {slot for each in likely for slot in self._postings.get(stem(each), ())}
-
-    def _saying(self, phrase: str, allowed: set[int] | None) -> set[int]:
-        """Return the tools in which the words of a phrase stand side by side."""
-        stems = _telling(phrase)
-        holders = [self._postings.get(each, {}) for each in stems]
-        if not holders:
-            return set()
-        having = set(holders[0]).intersection(*holders[1:])
-        wanted = f" {' '.join(stems)} "
-        return {
-            slot
-            for slot in (having if allowed is None else having & allowed)
-            if wanted in self._documents[slot].sequence
-        }
-
-
-def _telling(phrase: str) -> list[str]:
-    """Return the stems of a phrase without the words that are not indexed."""
-    from aggregator.search.equivalents import STOP_WORDS
-
-    parts = [part for parts in tokens(phrase) for part in parts]
-    return [stem(part) for part in parts if part not in STOP_WORDS]
-
-
-def _plain(server: str) -> str:
-    """Return the name of a server without what people forget of it."""
-    return "".join(each for each in server.casefold() if each.isalnum())
+        found: list[Hit] = []
+        for slot in sorted(allowed or (), key=self._places.__getitem__):
+            entry = self._documents[slot].entry
+            if among is None or among(entry):
+                found.append(Hit(entry, 0.0))
+            if len(found) == limit:
+                break
+        return found

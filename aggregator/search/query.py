@@ -102,7 +102,7 @@ def _keywords(text: str) -> Keywords:
 
 def _server_filter(word: str) -> str | None:
     """Return the server a word restricts the search to, if that is what the word does."""
-    if "__" not in word and not word[:7].lower() == "server:":
+    if "__" not in word and word[:7].lower() != "server:":
         return None
     for form in _SERVER_FORMS:
         if found := form.fullmatch(word):

@@ -6,6 +6,10 @@ SHORTEST = 4
 """Letters below which a word is too short to guess what was meant."""
 LONG = 8
 """Letters from which two slips are forgiven instead of one."""
+LIKE = 60
+"""The likeness, of 100, below which a name is no suggestion."""
+MAX_NAME = 256
+"""Characters of a wrong name that are compared."""
 
 
 class Vocabulary:
@@ -15,6 +19,11 @@ class Vocabulary:
         self._counts: dict[str, int] = {}
         self._shelves: dict[tuple[int, str, bool], dict[str, None]] = {}
         """Words by length and first or last letter: a slip rarely hits both ends."""
+        self._lines: str | None = None
+        """Every word on a line of its own, to look for parts of words; made when needed."""
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._counts
 
     def add(self, words: Iterable[str]) -> None:
         """Count words in."""
@@ -22,6 +31,7 @@ class Vocabulary:
             count = self._counts.get(word, 0)
             self._counts[word] = count + 1
             if not count:
+                self._lines = None
                 for shelf in _shelves(word):
                     self._shelves.setdefault(shelf, {})[word] = None
 
@@ -31,6 +41,7 @@ class Vocabulary:
             self._counts[word] -= 1
             if not self._counts[word]:
                 del self._counts[word]
+                self._lines = None
                 for shelf in _shelves(word):
                     del self._shelves[shelf][word]
 
@@ -38,24 +49,33 @@ class Vocabulary:
         """Return the words a part of a word may stand for, those it begins first."""
         if len(part) < SHORTEST - 1:
             return []
-        found = [word for word in self._counts if part in word]
-        found.sort(key=lambda word: (not word.startswith(part), len(word), word))
+        if self._lines is None:
+            self._lines = "\n".join(("", *self._counts, ""))
+        # Three letters are inside of too many words to mean one of them.
+        sought = part if len(part) >= SHORTEST else f"\n{part}"
+        found = sorted(
+            _lines_with(sought, self._lines),
+            key=lambda word: (not word.startswith(part), len(word), word),
+        )
         return found[:limit]
 
     def nearest(self, word: str) -> str | None:
         """Return the word most likely meant by a misspelt one."""
-        slips = 2 if len(word) >= LONG else 1
         if len(word) < SHORTEST:
             return None
-        from rapidfuzz.distance import OSA  # noqa: PLC0415 - only a misspelt word needs it
+        # Only a misspelt word needs the library; to load it takes longer than to start.
+        from rapidfuzz import process  # noqa: PLC0415
+        from rapidfuzz.distance import OSA  # noqa: PLC0415
 
-        best: tuple[int, bool, int, str] | None = None
-        for other in self._near(word, slips):
-            distance = OSA.distance(word, other, score_cutoff=slips)
-            if distance <= slips:
-                rank = (distance, other[0] != word[0], -self._counts[other], other)
-                best = rank if best is None else min(best, rank)
-        return best[3] if best else None
+        slips = 2 if len(word) >= LONG else 1
+        near = list(self._near(word, slips))
+        found = process.extract(word, near, scorer=OSA.distance, score_cutoff=slips, limit=None)
+        ranked = (
+            (distance, other[0] != word[0], -self._counts[other], other)
+            for other, distance, _ in found
+        )
+        likeliest = min(ranked, default=None)
+        return likeliest[-1] if likeliest else None
 
     def _near(self, word: str, slips: int) -> Iterator[str]:
         """Yield words of about the same length with the same beginning or end."""
@@ -68,16 +88,16 @@ class Vocabulary:
 
 def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     """Return the names most like one that does not exist, best first."""
-    from rapidfuzz import fuzz, process, utils  # noqa: PLC0415 - only a wrong name needs it
+    # Only a wrong name needs the library; to load it takes longer than to start.
+    from rapidfuzz import fuzz, process, utils  # noqa: PLC0415
 
-    choices = sorted(set(names))
     found = process.extract(
-        name[:256],
-        choices,
+        name[:MAX_NAME],
+        sorted(set(names)),
         scorer=fuzz.WRatio,
         processor=utils.default_process,
         limit=limit,
-        score_cutoff=60,
+        score_cutoff=LIKE,
     )
     return [choice for choice, _, _ in found]
 
@@ -86,3 +106,14 @@ def _shelves(word: str) -> Iterator[tuple[int, str, bool]]:
     if word:
         yield len(word), word[0], True
         yield len(word), word[-1], False
+
+
+def _lines_with(part: str, lines: str) -> Iterator[str]:
+    """Yield each line that has a part."""
+    at = lines.find(part)
+    while at >= 0:
+        # A part may begin with the break before its line.
+        begin = at + 1 if part[0] == "\n" else lines.rfind("\n", 0, at) + 1
+        end = lines.find("\n", begin)
+        yield lines[begin:end]
+        at = lines.find(part, end)

@@ -1,67 +1,89 @@
 """The numbers of the ranking, each with its reason."""
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import StrEnum
 
 
-class Field(IntEnum):
+class Field(StrEnum):
     """Where in a tool's definition a word stands."""
 
-    NAME = 0
-    TITLE = 1
-    SERVER = 2
-    HINT = 3
-    DESCRIPTION = 4
-    PARAMETER = 5
-    DETAIL = 6
+    NAME = "name"
+    TITLE = "title"
+    SERVER = "server"
+    HINT = "hint"
+    DESCRIPTION = "description"
+    PARAMETER = "parameter"
+    DETAIL = "detail"
     """Descriptions and enum values of parameters."""
-    SIBLINGS = 7
-    """What most tools of the same server speak of."""
 
 
 @dataclass(frozen=True, slots=True)
-class FieldWeight:
+class Measure:
     """How much a word in one field counts, and how much the length of the field matters."""
 
     weight: float
     usual: float
-    """The number of words at which the length changes nothing."""
+    """The number of words at which length changes nothing; fixed, not the mean of the catalog,
+    so that a server that joins changes nothing about the others."""
     slope: float
-    """0: length does not matter; 1: twice as long counts half as much."""
+    """0: length does not matter; 1: in a field twice as long, a word counts half as much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Everything that can be tuned."""
+    """Everything that was tuned, in round numbers."""
 
-    name: FieldWeight = FieldWeight(5.0, 3.0, 0.4)
-    title: FieldWeight = FieldWeight(2.0, 3.0, 0.4)
-    server: FieldWeight = FieldWeight(5.0, 3.0, 0.2)
-    hint: FieldWeight = FieldWeight(3.0, 6.0, 0.4)
-    description: FieldWeight = FieldWeight(1.5, 20.0, 0.6)
-    parameter: FieldWeight = FieldWeight(0.6, 4.0, 0.3)
-    detail: FieldWeight = FieldWeight(0.4, 20.0, 0.6)
-    siblings: FieldWeight = FieldWeight(0.0, 1.0, 0.0)
-    saturation: float = 1.5
-    equivalent: float = 0.6
-    part: float = 0.5
+    name: Measure = Measure(5.0, 3.0, 0.4)
+    title: Measure = Measure(2.0, 3.0, 0.4)
+    server: Measure = Measure(3.0, 3.0, 0.2)
+    hint: Measure = Measure(3.0, 6.0, 0.4)
+    description: Measure = Measure(1.5, 20.0, 0.6)
+    parameter: Measure = Measure(0.6, 4.0, 0.3)
+    detail: Measure = Measure(0.4, 20.0, 0.6)
+    repetition: float = 0.5
+    """A word said n times in a field counts as n to this power: stuffing pays little."""
+    saturation: float = 3.0
+    """The weight at which a word has half of its greatest effect."""
+
+    prior: float = 400.0
+    """Tools of an average catalog that are counted in when the rarity of a word is measured."""
+    faint: float = 0.7
+    """What a word counts that requests are only wrapped in."""
+    joined: float = 0.9
+    """What `createissue` counts for `create` and for `issue`."""
+    humps: float = 0.5
+    """What `git` and `hub` count when `GitHub` as a whole is known."""
+    equivalent: float = 0.4
+    """What a word of the same meaning counts; always less than the word itself."""
+    topic: float = 0.4
+    """What the topic of a word counts when no tool has the word."""
+    familiar: float = 30.0
+    """Tools that have a word at which its topic counts half as much."""
+    repaired: float = 0.9
+    """What the likeliest word counts for a misspelt one."""
+    doubted: float = 0.3
+    """The same in a long request: there, an unknown word is more likely a name than a slip."""
+    contained: float = 0.5
+    """What a word counts of which the query has a part."""
+
     coverage: float = 0.5
-    adjacent: float = 0.3
-    crowding: float = 0.9
-    twin: float = 0.9
+    """Added, times the score, for an answer to the whole query."""
+    together: float = 0.3
+    """Added, times the worth of both words, for two that stand side by side in both texts."""
+    named: float = 0.3
+    """Added, times the worth of the words in the name, when they are all of the name."""
+    hosted: float = 0.3
+    """The same for the name of the server."""
 
-    def field(self, field: Field) -> FieldWeight:
-        """Return the weight of one field."""
-        return (
-            self.name,
-            self.title,
-            self.server,
-            self.hint,
-            self.description,
-            self.parameter,
-            self.detail,
-            self.siblings,
-        )[field]
+    crowding: float = 0.95
+    """What each further tool of one server counts after the first two."""
+    twin: float = 0.3
+    """What each further tool counts that says the same of itself."""
+
+    def of(self, field: Field) -> Measure:
+        """Return how one field is measured."""
+        measure: Measure = getattr(self, field)
+        return measure
 
 
 WEIGHTS = Weights()

@@ -1,0 +1,81 @@
+"""What a query demands of a tool before any ranking."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aggregator.names import ServerName
+from aggregator.search.analysis import Document, stop_free
+from aggregator.search.concepts import Postings
+from aggregator.search.query import Keywords
+from aggregator.search.repair import Vocabulary
+from aggregator.search.words import stem, words
+
+MAX_CONTAINING = 64
+"""Words that a required part of a word may stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Filters over one state of the index."""
+
+    postings: Postings
+    documents: Mapping[int, Document]
+    slots: Mapping[ServerName, Sequence[int]]
+    vocabulary: Vocabulary
+
+    def passing(self, query: Keywords) -> set[int] | None:
+        """Return the tools that pass the filters of a query, or None if it has none."""
+        allowed = self._of_servers(query.servers) if query.servers else None
+        for word in query.required:
+            having = self._having(word)
+            allowed = having if allowed is None else allowed & having
+        for phrase in query.phrases:
+            saying = self._saying(phrase, allowed)
+            # In a long request quotes are around values; and a phrase nobody says is just words.
+            if saying and 2 * len(phrase.split()) >= len(query.terms):
+                allowed = saying
+        return allowed
+
+    def _of_servers(self, filters: Sequence[str]) -> set[int]:
+        """Return the tools of the servers that any of the filters names."""
+        wanted = {plain(each) for each in filters}
+        return {
+            slot
+            for server, slots in self.slots.items()
+            if plain(server) in wanted
+            for slot in slots
+        }
+
+    def _having(self, word: str) -> set[int]:
+        """Return the tools that have a word, or failing that, a name it is a part of."""
+        parts = words(word)
+        whole = set(self.postings.get(stem("".join(parts)), ()))
+        return (whole | self._holding([stem(part) for part in parts])) or self._named_like(parts)
+
+    def _holding(self, stems: Sequence[str]) -> set[int]:
+        """Return the tools that have all of some words."""
+        holders = [self.postings.get(each, {}).keys() for each in stems]
+        return set(holders[0]).intersection(*holders[1:]) if holders else set()
+
+    def _named_like(self, parts: Sequence[str]) -> set[int]:
+        """Return the tools with a word in a name that contains another, or is meant by it."""
+        text = "".join(parts)
+        near = self.vocabulary.nearest(text)
+        likely = self.vocabulary.containing(text, MAX_CONTAINING) or ([near] if near else [])
+        return {slot for each in likely for slot in self.postings.get(stem(each), ())}
+
+    def _saying(self, phrase: str, allowed: set[int] | None) -> set[int]:
+        """Return the tools in which the words of a phrase stand side by side."""
+        stems = [stem(part) for part in stop_free(words(phrase))]
+        having = self._holding(stems)
+        sought = f" {' '.join(stems)} "
+        return {
+            slot
+            for slot in (having if allowed is None else having & allowed)
+            if sought in self.documents[slot].sequence
+        }
+
+
+def plain(server: str) -> str:
+    """Return the name of a server without what people forget of it."""
+    return "".join(each for each in server.casefold() if each.isalnum())

@@ -1,0 +1,152 @@
+"""Scoring: how well tools answer a request."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aggregator.search.analysis import Document
+from aggregator.search.concepts import Alternative, Concept, Postings, Request
+from aggregator.search.naming import Called
+from aggregator.search.weights import Weights
+
+BUDGET = 3000
+"""Postings that may bring in tools; commoner words then only add to those already in."""
+SCARCE = 50
+"""Tools that have a word below which its alternatives bring in tools, too."""
+HOPELESS = 0.4
+"""The part of the best first guess below which no bonus makes up for what is missing."""
+
+Place = tuple[int, str, int]
+"""Where a tool stands in the catalog: what decides ties."""
+
+
+@dataclass(slots=True)
+class Score:
+    """What one tool has of a request."""
+
+    document: Document
+    place: Place
+    words: float = 0.0
+    """What its words are worth one by one."""
+    covered: float = 0.0
+    held: int = 0
+    """The concepts it has something of, as bits."""
+    in_name: int = 0
+    in_host: int = 0
+    coverage: float = 0.0
+    together: float = 0.0
+    named: float = 0.0
+    hosted: float = 0.0
+    total: float = 0.0
+    called: Called = Called.NO
+    """Whether the query is the name of the tool."""
+    written: int = 0
+    """How much of that name is in it letter by letter, where it is compared at all."""
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the query has the whole name of its server."""
+        return self.in_host >= len(self.document.host.stems)
+
+
+def promising(request: Request, postings: Postings, allowed: set[int] | None) -> dict[int, float]:
+    """Return the tools that may be worth a closer look, with a first guess of their score."""
+    guesses: defaultdict[int, float] = defaultdict(float)
+    visited = 0
+    for holders, gain in _entrances(request, postings, allowed):
+        visited += len(holders)
+        if visited <= BUDGET or not guesses:
+            for slot, impact in holders.items():
+                guesses[slot] += gain * impact
+        else:
+            for slot in guesses.keys() & holders.keys():
+                guesses[slot] += gain * holders[slot]
+    return guesses
+
+
+def _entrances(
+    request: Request, postings: Postings, allowed: set[int] | None
+) -> list[tuple[Mapping[int, float], float]]:
+    """Return the postings to begin with, those of rare words first."""
+    ways = [way for concept in request.concepts for way in _ways_in(concept, postings)]
+    ways.sort(key=lambda each: (len(postings[each.term]), each.term))
+    if allowed is None:
+        return [(postings[each.term], each.gain) for each in ways]
+    return [(_only(postings[each.term], allowed), each.gain) for each in ways]
+
+
+def _ways_in(concept: Concept, postings: Postings) -> Sequence[Alternative]:
+    first = concept.alternatives[0]
+    return concept.alternatives if len(postings[first.term]) < SCARCE else (first,)
+
+
+def _only(holders: Mapping[int, float], allowed: set[int]) -> Mapping[int, float]:
+    return {slot: holders[slot] for slot in holders.keys() & allowed}
+
+
+def best(
+    guesses: Mapping[int, float], places: Mapping[int, Place], least: int, most: int
+) -> list[int]:
+    """Return the tools with the best first guesses, without those that have no hope."""
+    if len(guesses) <= least:
+        return list(guesses)
+    bar = HOPELESS * max(guesses.values())
+    found = [slot for slot, guess in guesses.items() if guess >= bar]
+    if len(found) < least:
+        found = list(guesses)
+    if len(found) > most:
+        found.sort(key=lambda slot: (-guesses[slot], places[slot]))
+    return found[:most]
+
+
+def complete(
+    scores: Mapping[int, Score], request: Request, postings: Postings, weights: Weights
+) -> None:
+    """Work out what each of some tools has of a request."""
+    for at, concept in enumerate(request.concepts):
+        _match(scores, 1 << at, concept, postings)
+    _reward_neighbours(scores.values(), request, weights.together)
+    whole = request.gain
+    for score in scores.values():
+        _add_up(score, whole, weights)
+
+
+def _match(scores: Mapping[int, Score], bit: int, concept: Concept, postings: Postings) -> None:
+    """Note what each tool has of one concept: the best alternative it holds counts."""
+    left = set(scores)
+    for each in concept.alternatives:
+        holders, term, gain = postings[each.term], each.term, each.gain
+        having = holders.keys() & left
+        for slot in having:
+            score = scores[slot]
+            score.words += gain * holders[slot]
+            score.covered += gain
+            score.held |= bit
+            if term in score.document.named:
+                score.named += gain
+                score.in_name += 1
+            if term in score.document.host.stems:
+                score.hosted += gain
+                score.in_host += 1
+        left -= having
+
+
+def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float) -> None:
+    """Reward tools in which words stand side by side as they do in the query."""
+    for first, second in request.pairs:
+        one, two = request.concepts[first], request.concepts[second]
+        sought = f" {one.alternatives[0].term} {two.alternatives[0].term} "
+        worth = weight * (one.gain + two.gain) / 2
+        both = 1 << first | 1 << second
+        for score in scores:
+            if score.held & both == both and sought in score.document.sequence:
+                score.together += worth
+
+
+def _add_up(score: Score, whole: float, weights: Weights) -> None:
+    """Reward an answer to much of the query, and names that the query has wholly."""
+    names, hosts = len(score.document.named), len(score.document.host.stems)
+    score.coverage = weights.coverage * score.words * score.covered / whole
+    score.named *= weights.named * min(score.in_name, names) / (1 + names)
+    score.hosted *= weights.hosted * min(score.in_host, hosts) / (1 + hosts)
+    score.total = score.words + score.coverage + score.together + score.named + score.hosted
