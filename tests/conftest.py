@@ -1,7 +1,12 @@
 """The two backends every test without timing of its own runs on."""
 
 import pytest
+from hypothesis import settings
 from trio.testing import MockClock
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(params=["asyncio", "trio"])

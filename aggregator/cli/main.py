@@ -27,7 +27,7 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
     except ConfigError as error:
         environment.complain(str(error), error.hint)
-        return ExitStatus.ERROR
+        return ExitStatus.USAGE
     except CommandError as error:
         environment.complain(str(error), error.hint)
         return error.status

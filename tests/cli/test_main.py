@@ -63,7 +63,7 @@ def test_a_wrong_command_line_is_explained(
 def test_a_file_that_is_not_there_is_said_in_one_line(shell: Shell, command: str) -> None:
     ran = shell.run(*command.split())
 
-    assert ran.status is ExitStatus.ERROR
+    assert ran.status is ExitStatus.USAGE
     assert ran.err.splitlines()[0].endswith("servers.yaml`: does not exist")
     assert "hint: " in ran.err
 
@@ -73,14 +73,14 @@ def test_a_file_that_is_wrong_is_said_with_its_line(shell: Shell) -> None:
 
     ran = shell.run("check")
 
-    assert ran.status is ExitStatus.ERROR
+    assert ran.status is ExitStatus.USAGE
     assert ran.err.startswith(f"error: `{path}`, line 3: `servers.a.comand` is not a known key")
 
 
 def test_a_directory_in_the_place_of_a_file_is_said(shell: Shell) -> None:
     ran = shell.run("check", "--config", str(shell.home))
 
-    assert ran.status is ExitStatus.ERROR
+    assert ran.status is ExitStatus.USAGE
     assert "is a directory" in ran.err
 
 
