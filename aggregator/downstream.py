@@ -291,11 +291,13 @@ class Downstream:
 
     async def _watch_again(self, link: Link) -> None:
         """Subscribe on a new connection to what was watched on the last."""
+        if not self._watched:
+            return
         watched, self._watched = self._watched, frozenset()
         with suppress(MCPError):
             await self.watch(watched)
         self._watched = watched
-        if link.peer.era == "modern" and watched:
+        if link.peer.era == "modern":
             await link.listening.settled()
 
     async def _listed(self, link: Link, state: Ready, kinds: Collection[str]) -> Ready:

@@ -72,13 +72,6 @@ class Routes:
             return Route(entry.server, entry.own_uri)
         return self._described(uri) or self._guessed(uri, learned or {})
 
-    def shown(self, route: Route) -> str:
-        """Return the URI by which clients know a resource."""
-        entry = self.resources.get(route.uri)
-        if entry is None or entry.server == route.server:
-            return route.uri
-        return marked(route.server, route.uri)
-
     def _marked(self, uri: str) -> Route | None:
         if not uri.startswith(SCHEME):
             return None

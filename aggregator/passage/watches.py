@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
+from mcp.shared.exceptions import MCPError
 
 from aggregator.announce import GATHERING
 from aggregator.fleet import Fleet
@@ -40,6 +42,8 @@ class Watches:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._watched: dict[Route, Counter[tuple[Watcher, str]]] = {}
+        self._left = set[ServerName]()
+        self._stirred = anyio.Event()
         fleet.on_updated = self._updated
 
     async def add(self, watcher: Watcher, route: Route, uri: str) -> None:
@@ -68,6 +72,17 @@ class Watches:
                 if each is watcher:
                     self._watched[route][each, uri] = 1
                     self._drop(route, each, uri)
+                    self._left.add(route.server)
+        self._stirred.set()
+
+    async def run(self) -> None:
+        """Have servers stop telling of what clients that are gone had watched."""
+        while True:
+            await self._stirred.wait()
+            self._stirred = anyio.Event()
+            while self._left:
+                with suppress(MCPError):
+                    await self._settle(self._left.pop())
 
     def watches(self, watcher: Watcher, uri: str) -> Route | None:
         """Return what a client watches under a URI."""

@@ -11,7 +11,10 @@ from aggregator.fleet import Fleet
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.forwarding import Errand, Forwarding
-from aggregator.upstream.resources import Resources
+from aggregator.upstream.resources import OWN_SCHEME, Resources
+
+MAX_COMPLETIONS = 100
+"""Values that the protocol allows in one answer."""
 
 NO_COMPLETION: dict[str, Any] = {"completion": {"values": []}}
 
@@ -53,11 +56,26 @@ class Prompts:
         Raises:
             MCPError: There is no such prompt or template, or its server answered with an error.
         """
+        if str(as_object(params.get("ref")).get("uri")).startswith(OWN_SCHEME):
+            return self._complete_name(as_object(params.get("argument")))
         server, reference = self._referred(as_object(params.get("ref")))
         if not self._completes(server):
             return NO_COMPLETION
         errand = Errand(server, "completion/complete", {**params, "ref": reference}, "")
         return await self._forwarding.send_or_refuse(errand, caller)
+
+    def _complete_name(self, argument: Mapping[str, Any]) -> dict[str, Any]:
+        """Complete the one argument that our own templates have: the name of a tool."""
+        begin = str(argument.get("value", ""))
+        names = [name for name in self._fleet.catalog.entries if name.startswith(begin)]
+        shown = names[:MAX_COMPLETIONS]
+        return {
+            "completion": {
+                "values": shown,
+                "total": len(names),
+                "hasMore": len(shown) < len(names),
+            }
+        }
 
     def _referred(self, reference: Mapping[str, Any]) -> tuple[ServerName, dict[str, Any]]:
         """Return whose a reference is, in its server's words."""

@@ -29,6 +29,9 @@ from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Errand, Forwardin
 MAX_LEARNED = 4096
 """Links in results that are remembered, so that they can be followed."""
 
+OWN_SCHEME = "catalog://"
+"""What the URIs of our own resources begin with."""
+
 _JSON = "application/json"
 
 OWN_RESOURCES: tuple[dict[str, Any], ...] = (
@@ -103,7 +106,7 @@ class Resources:
             MCPError: There is no such resource, or its server answered with an error.
         """
         uri = str(params["uri"])
-        if uri.startswith("catalog://"):
+        if uri.startswith(OWN_SCHEME):
             return self.cached(caller, self._own(uri, caller))
         route = self._route(uri, caller)
         errand = Errand(route.server, "resources/read", {**params, "uri": route.uri}, uri)
@@ -121,7 +124,7 @@ class Resources:
             MCPError: There is no such resource, or its server refuses.
         """
         uri = str(params["uri"])
-        if not uri.startswith("catalog://") and self.watches.watches(watcher, uri) is None:
+        if not uri.startswith(OWN_SCHEME) and self.watches.watches(watcher, uri) is None:
             await self.watches.add(watcher, self._route(uri, caller), uri)
 
     async def unsubscribe(self, params: Mapping[str, Any], watcher: Watcher) -> None:

@@ -139,6 +139,7 @@ class Upstream(Server[Any]):
 
         async with self._forwarding.parking.open(), anyio.create_task_group() as group:
             group.start_soon(self._listeners.run, updated)
+            group.start_soon(self._resources.watches.run)
             group.start_soon(
                 self._announce_prompts, lambda: self._bus.publish(PromptsListChanged())
             )
