@@ -6,6 +6,7 @@ instead of waiting for its timeout.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -26,11 +27,17 @@ from aggregator.stdio.framing import Overlong
 from aggregator.stdio.salvage import salvage_id
 from aggregator.stdio.weight import is_affordable
 
-MAX_DEPTH = 200
-"""Levels of nesting in a message; the fast parser and the serialiser stop at about as many."""
-
 REPAIRED_SHARE = 4
 """A line is repaired only up to this fraction of the limit: it takes several copies of it."""
+
+SEPARATED_BYTES = 1024 * 1024
+"""Bytes up to which a line is searched for glued messages: each is parsed twice for it."""
+
+CACHED_BYTES = 1024 * 1024
+"""Bytes up to which equal strings of a message are made one; beyond, looking takes too long."""
+
+MAX_BATCH = 1000
+"""Messages one line may hold; the newer protocols allow only one."""
 
 SHOWN_CHARACTERS = 500
 """Characters of a malformed error that are passed on."""
@@ -53,10 +60,15 @@ def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
     if not is_affordable(line, limit):
         return [_refused(line, line, _too_heavy(len(line)))]
     try:
-        value = from_json(line)
+        value = _parsed(line)
     except ValueError:
         return _repaired(line, limit)
     return _messages(value, line)
+
+
+def _parsed(line: bytes | str) -> object:
+    """Parse what need not be repaired; neither its size nor its depth can hurt."""
+    return from_json(line, cache_strings="all" if len(line) <= CACHED_BYTES else "none")
 
 
 def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
@@ -65,8 +77,19 @@ def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
         return [Noise(line)]
     if len(line) > limit // REPAIRED_SHARE:
         return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
+    text = line.decode(errors="replace")
     try:
-        values = list(_values(line.decode(errors="replace")))
+        return _messages(_parsed(text), line)
+    except ValueError:
+        return _separated(text, line)
+
+
+def _separated(text: str, line: bytes) -> Sequence[Decoded]:
+    """Read the messages of a line that is not one JSON value."""
+    if len(line) > SEPARATED_BYTES:
+        return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
+    try:
+        values = list(_values(_without_lone_surrogates(text)))
     except (ValueError, RecursionError):
         return [_refused(line, line, "it is not valid JSON, or nested too deeply")]
     return [each for value in values for each in _messages(value, line)]
@@ -77,36 +100,29 @@ def _values(text: str) -> Iterator[object]:
     decoder = json.JSONDecoder()
     position = 0
     while position < len(text):
-        value, end = decoder.raw_decode(text, position)
-        yield _clean(value, MAX_DEPTH)
+        _, end = decoder.raw_decode(text, position)
+        yield _parsed(text[position:end])
         position = end
         while text[position : position + 1].isspace():
             position += 1
 
 
-def _clean(value: object, depth: int) -> object:
-    """Replace lone surrogates, which cannot be sent on, and refuse what is nested too deeply."""
-    if depth == 0:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, str):
-        return _encodable(value)
-    if _is_object(value):
-        return {_encodable(key): _clean(each, depth - 1) for key, each in value.items()}
-    if _is_array(value):
-        return [_clean(each, depth - 1) for each in value]
-    return value
-
-
-def _encodable(text: str) -> str:
-    if text.isascii():
+def _without_lone_surrogates(text: str) -> str:
+    """Replace escapes that stand for half a character, which cannot be sent on."""
+    if "\\u" not in text:
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # An escaped backslash is written in another way, so that no `u` after it looks escaped.
+    return _LONE_SURROGATE.sub(r"\\ufffd", text.replace("\\\\", "\\u005c"))
+
+
+_LEADING, _TRAILING = (rf"\\u[dD][{digits}][0-9a-fA-F]{{2}}" for digits in ("89abAB", "c-fC-F"))
+_LONE_SURROGATE = re.compile(rf"{_LEADING}(?!{_TRAILING})|(?<!{_LEADING}){_TRAILING}")
 
 
 def _messages(value: object, line: bytes) -> Sequence[Decoded]:
     if _is_object(value):
         return [_message(value, line)]
-    if _is_array(value) and value:
+    if _is_array(value) and 0 < len(value) <= MAX_BATCH:
         return [_message(each, line) if _is_object(each) else Noise(line) for each in value]
     return [Noise(line)]
 

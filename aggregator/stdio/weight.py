@@ -13,8 +13,8 @@ RESERVE = 1024 * 1024
 MOST_PER_BYTE = 48
 """Bytes of memory that one byte of JSON can come to at most."""
 
-CONTAINER, VALUE, STRING = 200, 60, 60
-"""Bytes of memory that an object or array, one more value in it, and a string take at most."""
+CONTAINER, VALUE, STRING, KEY = 200, 60, 60, 80
+"""Bytes of memory that an object or array, a value in it, a string and a key take at most."""
 
 WIDEST = 4
 """Bytes that a character takes if one of its string's characters needs as many."""
@@ -23,6 +23,9 @@ SKIPPED_STRINGS = 64
 """Strings at the beginning of a message that are skipped one by one."""
 
 BACKSLASH = ord("\\")
+
+COUNTED_BYTES = 1024 * 1024
+"""Bytes counted together, so that counting can end when it is clear what comes of it."""
 
 BLOCK_BYTES = 64 * 1024
 """Bytes looked at together, so that looking takes no memory either."""
@@ -35,10 +38,10 @@ def is_affordable(line: bytes, limit: int) -> bool:
         return True
     # An escape may stand for a wide character; to look for those that do would take longer.
     budget -= len(line) * (1 if line.isascii() and b"\\" not in line else WIDEST)
-    return _structure(line) <= budget or _structure_outside_strings(line, budget) <= budget
+    return any(weigh(line, budget) <= budget for weigh in (_structure, _structure_outside_strings))
 
 
-def _structure(line: bytes) -> int:
+def _structure(line: bytes, enough: int) -> int:
     """Estimate the values; the first strings, of which one may be the whole message, are skipped.
 
     Counting takes ten times as long as parsing does, and finding the end of a string no time.
@@ -51,7 +54,10 @@ def _structure(line: bytes) -> int:
             break
         weight += _count(line, position, opening + 1)
         position = closing + 1
-    return weight + _count(line, position, len(line))
+    while position < len(line) and weight <= enough:
+        weight += _count(line, position, position + COUNTED_BYTES)
+        position += COUNTED_BYTES
+    return weight
 
 
 def _structure_outside_strings(line: bytes, enough: int) -> int:
@@ -71,4 +77,5 @@ def _structure_outside_strings(line: bytes, enough: int) -> int:
 def _count(text: bytes, start: int, end: int) -> int:
     containers = text.count(b"{", start, end) + text.count(b"[", start, end)
     values, quotes = text.count(b",", start, end), text.count(b'"', start, end)
-    return containers * CONTAINER + values * VALUE + (quotes + 1) // 2 * STRING
+    keys = text.count(b":", start, end)
+    return containers * CONTAINER + values * VALUE + (quotes + 1) // 2 * STRING + keys * KEY

@@ -19,6 +19,7 @@ from aggregator.stdio.decoding import Decoded, Noise, decode
 from aggregator.stdio.framing import Overlong
 
 LIMIT = 1000
+MEBIBYTE = 1 << 20
 
 
 def decoded(line: bytes | Overlong) -> Decoded:
@@ -182,3 +183,16 @@ def test_any_line_can_be_decoded(line: bytes):
 def test_an_answer_damaged_anywhere_is_still_decoded(damage: bytes, start: int, length: int):
     line = answer('{"content":[{"type":"text","text":"hello"}]}')
     assert decode(line[:start] + damage + line[start + length :], LIMIT) is not None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=[])))
+def test_halves_of_characters_are_replaced_and_nothing_else_is(text: str):
+    line = b'{"jsonrpc":"2.0","id":1,"result":{"text":%s}}' % json.dumps(text).encode()
+    [message] = decode(line, MEBIBYTE)
+    assert isinstance(message, JSONRPCResponse)
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert message.result == {"text": whole}
+
+
+def test_a_batch_of_any_length_takes_no_memory():
+    assert len(decode(b"[" + b"1," * 500_000 + b"1]", 16 * MEBIBYTE)) == 1
