@@ -116,7 +116,8 @@ def report(run: Run, cache: Path) -> bool:
         place = Path(directory)
         with aggregator(run, place) as url:
             status, text = suite(run, cache, url, place)
-        calls = (place / "canary").read_text().splitlines() if run.behind else []
+        canary = place / "canary"
+        calls = canary.read_text(encoding="utf-8").splitlines() if canary.exists() else []
     problems: list[str] = []
     if status != 0:
         problems.append(f"the suite says {status}")
@@ -137,7 +138,7 @@ def report_client(version: str, scenario: str, cache: Path) -> bool:
     with tempfile.TemporaryDirectory() as place:
         command += ["--spec-version", version, "--output-dir", place]
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=RUNNING, cwd=ROOT
+            command, check=False, capture_output=True, encoding="utf-8", timeout=RUNNING, cwd=ROOT
         )
     verdict = "passed" if done.returncode == 0 else f"the suite says {done.returncode}"
     print(f"conformance: {version}, as a client, {scenario}: {verdict}")  # noqa: T201 - a command
@@ -153,7 +154,7 @@ def suite(run: Run, cache: Path, url: str, place: Path) -> tuple[int, str]:
     if run.behind is None:
         command += ["--expected-failures", str(baseline(run, place))]
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=RUNNING, cwd=place
+        command, check=False, capture_output=True, encoding="utf-8", timeout=RUNNING, cwd=place
     )
     return done.returncode, done.stdout + done.stderr
 
