@@ -23,6 +23,10 @@ from aggregator.names import ToolName, qualify
 
 MAX_TOOLS = 5_000
 """Tools kept of one server."""
+MAX_LISTING_CHARACTERS = 16 * 1024 * 1024
+"""Characters that all definitions of one listing may have together."""
+MAX_REFUSALS = 20
+"""Refused definitions of one listing that are told of one by one."""
 MAX_DEFINITION_CHARACTERS = 256 * 1024
 """Characters a tool's definition may have, keys and values together."""
 MAX_DEPTH = 64
@@ -69,9 +73,73 @@ class Admitted:
     refused: tuple[str, ...]
 
 
+class Intake:
+    """Sorts out what of a listing can be used, and cleans that."""
+
+    def __init__(self, kind: Kind = TOOL, allows: Callable[[str], bool] = lambda _: True) -> None:
+        self._kind = kind
+        self._allows = allows
+        self._definitions: dict[str, JsonObject] = {}
+        self._characters = 0
+        self._refused: list[str] = []
+        self._untold = 0
+        self._endings: list[str] = []
+        self.is_full = False
+        """Whether nothing more of the listing is wanted."""
+
+    @property
+    def admitted(self) -> Admitted:
+        """What has been admitted so far, and a sentence for what has not."""
+        more = [f"{self._untold:,} more were refused"] if self._untold else []
+        refused = (*self._refused, *more, *self._endings)
+        return Admitted(tuple(self._definitions.values()), refused)
+
+    def add(self, item: object) -> None:
+        """Admit something listed, or refuse it."""
+        if self.is_full:
+            return
+        problem = _problem(item, self._kind)
+        if problem is not None or not is_object(item):
+            self._refuse(problem or f"A {self._kind.noun} is not an object")
+        elif self._allows(item[self._kind.key]):
+            self._admit(item[self._kind.key], item)
+
+    def end(self, sentence: str) -> None:
+        """Want no more of the listing, and say why."""
+        self._endings.append(sentence)
+        self.is_full = True
+
+    def _refuse(self, sentence: str) -> None:
+        """Note what was wrong, of too many only how many."""
+        if len(self._refused) < MAX_REFUSALS:
+            self._refused.append(sentence)
+        else:
+            self._untold += 1
+
+    def _admit(self, key: str, item: JsonObject) -> None:
+        size, problem = _measured(item)
+        if problem is not None:
+            self._refuse(f"`{clean(key)[:80]}` has a definition {problem}")
+        elif key in self._definitions:
+            self._refuse(f"`{clean(key)}` is listed twice; the first is kept")
+        elif len(self._definitions) >= MAX_TOOLS:
+            self.end(f"It lists more than {MAX_TOOLS:,} {self._kind.noun}s; the rest is left out")
+        elif self._characters + size > MAX_LISTING_CHARACTERS:
+            self.end(
+                f"It lists more than {MAX_LISTING_CHARACTERS:,} characters; the rest is left out"
+            )
+        else:
+            self._characters += size
+            self._definitions[key] = _cleaned_definition(item, self._kind)
+
+
 def take_in(server: ServerConfig, listing: Iterable[object]) -> tuple[list[ToolEntry], list[str]]:
     """Make entries of a server's listing; also say what of it was refused."""
-    admitted = admit(listing, allows=server.allows)
+    return entries_of(server, admit(listing, allows=server.allows))
+
+
+def entries_of(server: ServerConfig, admitted: Admitted) -> tuple[list[ToolEntry], list[str]]:
+    """Make entries of the tools that were admitted; also say what was refused."""
     names = qualify(server.prefix, [tool["name"] for tool in admitted.definitions])
     entries = [
         _entry(server, names[tool["name"]], tool)
@@ -83,7 +151,7 @@ def take_in(server: ServerConfig, listing: Iterable[object]) -> tuple[list[ToolE
         for tool in admitted.definitions
         if tool["name"] not in names
     ]
-    return entries, [*admitted.refused, *imitations]
+    return entries, [*admitted.refused, *imitations[:MAX_REFUSALS]]
 
 
 def _entry(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
@@ -102,11 +170,10 @@ def _entry(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
     )
 
 
-def take_in_prompts(
-    server: ServerConfig, listing: Iterable[object]
+def prompts_of(
+    server: ServerConfig, admitted: Admitted
 ) -> tuple[tuple[PromptEntry, ...], tuple[str, ...]]:
-    """Make entries of a server's prompts; also say what of them was refused."""
-    admitted = admit(listing, kind=PROMPT)
+    """Make entries of the prompts that were admitted; also say what was refused."""
     names = qualify(server.prefix, [prompt["name"] for prompt in admitted.definitions])
     entries = tuple(
         PromptEntry(names[prompt["name"]], server.name, prompt)
@@ -116,11 +183,10 @@ def take_in_prompts(
     return entries, admitted.refused
 
 
-def take_in_resources(
-    server: ServerConfig, listing: Iterable[object], kind: Kind
+def resources_of(
+    server: ServerConfig, admitted: Admitted
 ) -> tuple[tuple[ResourceEntry, ...], tuple[str, ...]]:
-    """Make entries of a server's resources or templates; also say what of them was refused."""
-    admitted = admit(listing, kind=kind)
+    """Make entries of the resources or templates that were admitted; also say what was refused."""
     entries = tuple(ResourceEntry(server.name, resource) for resource in admitted.definitions)
     return entries, admitted.refused
 
@@ -132,22 +198,10 @@ def admit(
     kind: Kind = TOOL,
 ) -> Admitted:
     """Sort out what of a listing can be used, and clean that."""
-    tools: dict[str, JsonObject] = {}
-    refused: list[str] = []
-    for tool in listing:
-        problem = _problem(tool, kind)
-        if problem is not None or not is_object(tool):
-            refused.append(problem or f"A {kind.noun} is not an object")
-        elif not allows(tool[kind.key]):
-            continue
-        elif tool[kind.key] in tools:
-            refused.append(f"`{clean(tool[kind.key])}` is listed twice; the first is kept")
-        elif len(tools) >= MAX_TOOLS:
-            refused.append(f"It lists more than {MAX_TOOLS:,} {kind.noun}s; the rest is left out")
-            break
-        else:
-            tools[tool[kind.key]] = _cleaned_definition(tool, kind)
-    return Admitted(tuple(tools.values()), tuple(refused))
+    intake = Intake(kind, allows)
+    for item in listing:
+        intake.add(item)
+    return intake.admitted
 
 
 def clean(text: str) -> str:
@@ -185,11 +239,14 @@ def _problem(tool: object, kind: Kind) -> str | None:
         )
     if not isinstance(tool.get("inputSchema", {}), Mapping):
         return f"`{shown}` has an input schema that is not an object"
-    return _excess(tool, shown)
+    return None
 
 
-def _excess(tool: JsonObject, shown: str) -> str | None:
-    """Measure a definition without recursion, since its depth is the server's choice."""
+def _measured(tool: JsonObject) -> tuple[int, str | None]:
+    """Count the characters of a definition, and say what is too much about it.
+
+    Without recursion, since its depth is the server's choice.
+    """
     nodes = characters = 0
     level: list[object] = [_without_description(tool)]
     for _depth in range(MAX_DEPTH):
@@ -199,11 +256,11 @@ def _excess(tool: JsonObject, shown: str) -> str | None:
             following.extend(_children(value))
         nodes += len(following)
         if nodes > MAX_NODES or characters > MAX_DEFINITION_CHARACTERS:
-            return f"`{shown}` has a definition that is too large"
+            return characters, "that is too large"
         if not following:
-            return None
+            return characters, None
         level = following
-    return f"`{shown}` has a definition nested more than {MAX_DEPTH} levels deep"
+    return characters, f"nested more than {MAX_DEPTH} levels deep"
 
 
 def _without_description(tool: JsonObject) -> JsonObject:

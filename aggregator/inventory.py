@@ -5,20 +5,26 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
-from aggregator.catalog import Offers, Ready, ToolEntry
+from aggregator.catalog import Offers, Ready, ToolEntry, is_array
 from aggregator.config import ServerConfig
 from aggregator.connect import Link
 from aggregator.intake import (
+    MAX_REFUSALS,
+    PROMPT,
     RESOURCE,
     TEMPLATE,
+    TOOL,
+    Admitted,
+    Intake,
     clean,
-    take_in,
-    take_in_prompts,
-    take_in_resources,
+    entries_of,
+    prompts_of,
+    resources_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -27,6 +33,8 @@ MAX_PAGES = 64
 """Pages of a listing that are asked for."""
 MAX_INSTRUCTIONS = 16 * 1024
 """Characters kept of a server's instructions."""
+TAKEN_IN_AT_ONCE = 50
+"""Definitions that are taken in before others have their turn."""
 LISTING_PATIENCE = 15.0
 """Seconds that a list besides the first one of tools may take."""
 
@@ -37,12 +45,12 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
     Raises:
         MCPError: The server does not list them.
     """
-    tools, refused = await list_all(link, "tools")
-    entries, more = take_in(server, tools)
+    admitted = await list_all(link, "tools", Intake(TOOL, server.allows))
+    entries, refused = entries_of(server, admitted)
     if link.peer.era == "modern":
         entries, invalid = _mirrored(link, entries)
-        more = [*more, *invalid]
-    complain(server, (*refused, *more))
+        refused = [*refused, *invalid]
+    complain(server, refused)
     capabilities = link.peer.capabilities
     return Ready(
         entries=tuple(entries),
@@ -50,42 +58,46 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
         era=link.peer.protocol_version,
         version=f"{link.peer.name} {link.peer.version}".strip(),
         instructions=clean(link.peer.instructions)[:MAX_INSTRUCTIONS],
-        refused=(*refused, *more),
+        refused=tuple(refused),
         offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
     )
 
 
 def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntry], list[str]]:
     """Note which arguments are repeated in headers; leave out tools that say it wrongly."""
-    kept = [each for each in entries if find_invalid_x_mcp_header(each.input_schema) is None]
+    wrong = {each.name for each in entries if find_invalid_x_mcp_header(each.input_schema)}
+    kept = [each for each in entries if each.name not in wrong]
     maps = {each.own_name: x_mcp_header_map(each.input_schema) for each in kept}
     link.mirrored = {name: each for name, each in maps.items() if each}
-    refused = [each for each in entries if each not in kept]
-    return kept, [f"`{each.own_name}` has an invalid `x-mcp-header`" for each in refused]
+    refused = [each.own_name for each in entries if each.name in wrong]
+    return kept, [f"`{name}` has an invalid `x-mcp-header`" for name in refused[:MAX_REFUSALS]]
 
 
 async def list_prompts(server: ServerConfig, link: Link, known: Offers) -> Offers:
     """List a server's prompts into what else it offers."""
-    found, refused = await list_all(link, "prompts")
-    prompts, more = take_in_prompts(server, found)
-    complain(server, (*refused, *more))
+    admitted = await list_all(link, "prompts", Intake(PROMPT))
+    prompts, refused = prompts_of(server, admitted)
+    complain(server, refused)
     return replace(known, prompts=prompts)
 
 
 async def list_resources(server: ServerConfig, link: Link, known: Offers) -> Offers:
     """List a server's resources and their templates into what else it offers."""
-    found, refused = await list_all(link, "resources")
-    resources, more = take_in_resources(server, found, RESOURCE)
-    complain(server, (*refused, *more))
+    admitted = await list_all(link, "resources", Intake(RESOURCE))
+    resources, refused = resources_of(server, admitted)
+    complain(server, refused)
+    templates, refused = resources_of(server, await _list_templates(link))
+    complain(server, refused)
+    return replace(known, resources=resources, templates=templates)
+
+
+async def _list_templates(link: Link) -> Admitted:
     try:
-        found, refused = await list_all(link, "resources", "resources/templates/list")
+        return await list_all(link, "resources", Intake(TEMPLATE), "resources/templates/list")
     except MCPError as error:
         if error.code != types.METHOD_NOT_FOUND:
             raise
-        found, refused = [], []
-    templates, more = take_in_resources(server, found, TEMPLATE)
-    complain(server, (*refused, *more))
-    return replace(known, resources=resources, templates=templates)
+        return Intake(TEMPLATE).admitted
 
 
 BESIDES = {"prompts": list_prompts, "resources": list_resources}
@@ -98,33 +110,42 @@ def complain(server: ServerConfig, sentences: Iterable[str]) -> None:
         logger.warning("%s: %s", server.name, sentence)
 
 
-async def list_all(
-    link: Link, kind: str, method: str | None = None
-) -> tuple[list[object], list[str]]:
-    """Ask for every page of a list; also say what was wrong with it.
+async def list_all(link: Link, kind: str, intake: Intake, method: str | None = None) -> Admitted:
+    """Ask for every page of a list, and take each in before the next is asked for.
 
     Raises:
         MCPError: The server does not list them.
     """
     if link.peer.capabilities and kind not in link.peer.capabilities:
-        return [], []
+        return intake.admitted
     method = method or f"{kind}/list"
     member = "resourceTemplates" if method == "resources/templates/list" else kind
-    items: list[object] = []
     cursor: object = None
     asked: set[object] = set()
-    while len(asked) < MAX_PAGES:
+    while not intake.is_full:
         result = await link.request(method, None if cursor is None else {"cursor": cursor})
         page: object = result.get(member)
-        if not isinstance(page, list):
+        if not is_array(page):
             raise MCPError(
                 types.INTERNAL_ERROR, f"it answered `{method}` without a list of {member}"
             )
-        items.extend(page)  # pyright: ignore[reportUnknownArgumentType] - checked by `intake`
+        await _take_in(intake, page)
         cursor = result.get("nextCursor")
         if not isinstance(cursor, str):
-            return items, []
+            break
         if cursor in asked:
-            return items, ["Its listing repeats a page; it is taken to end there"]
+            intake.end("Its listing repeats a page; it is taken to end there")
+        elif len(asked) + 1 >= MAX_PAGES:
+            intake.end(f"Its listing has more than {MAX_PAGES} pages; the rest is left out")
         asked.add(cursor)
-    return items, [f"Its listing has more than {MAX_PAGES} pages; the rest is left out"]
+    return intake.admitted
+
+
+async def _take_in(intake: Intake, page: list[object]) -> None:
+    """Take a page in, and let others have their turn meanwhile."""
+    for number, item in enumerate(page):
+        intake.add(item)
+        if number % TAKEN_IN_AT_ONCE == 0:
+            await anyio.lowlevel.checkpoint()
+        if intake.is_full:
+            return

@@ -172,6 +172,12 @@ def secret(wire: Wire, identifier: object, _size: int) -> None:
     wire.text(identifier, "told")
 
 
+def redos(wire: Wire, identifier: object, _size: int) -> None:
+    """Answer with what the pattern of the tool's own schema takes for ever to refuse."""
+    result = text_result("a" * 30 + "!") | {"structuredContent": {"text": "a" * 30 + "!"}}
+    wire.answer(identifier, result)
+
+
 def die(_wire: Wire, _identifier: object, _size: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -257,6 +263,7 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "stranger": stranger,
     "stderr": stderr_flood,
     "secret": secret,
+    "redos": redos,
     "fork": fork,
     "fork_and_die": fork_and_die,
     "daemon": daemon,

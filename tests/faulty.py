@@ -176,7 +176,8 @@ def tool(name: str, **rest: object) -> Json:
 
 
 def listed_tools(server: Server) -> list[Any]:
-    named = [tool(name) for name in ("echo", "wait", "release", "environment", "fault")]
+    rest: Json = {"inputSchema": REDOS, "outputSchema": REDOS} if server.mode == "redos" else {}
+    named = [tool(name, **rest) for name in ("echo", "wait", "release", "environment", "fault")]
     more = [tool(f"extra_{number}") for number in range(int(server.options.get("tools", 0)))]
     return [*named, *more, *BAD_TOOLS.get(server.mode, no_tools)(server)]
 

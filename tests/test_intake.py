@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.config import ServerConfig
-from aggregator.intake import MAX_DESCRIPTION, MAX_TOOLS, admit, clean, take_in
+from aggregator.intake import (
+    MAX_DEFINITION_CHARACTERS,
+    MAX_DESCRIPTION,
+    MAX_LISTING_CHARACTERS,
+    MAX_REFUSALS,
+    MAX_TOOLS,
+    admit,
+    clean,
+    take_in,
+)
 from aggregator.names import ServerName
 
 SERVER = ServerConfig(
@@ -163,3 +172,20 @@ def test_any_listing_is_sorted_out_without_an_error(listing: list[Any]) -> None:
     entries, refused = take_in(SERVER, listing)
 
     assert len(entries) + len(refused) <= len(listing)
+
+
+def test_of_a_listing_full_of_rubbish_only_a_few_sentences_are_said() -> None:
+    admitted = admit([*({} for _ in range(100_000)), tool("good")])
+
+    assert [each["name"] for each in admitted.definitions] == ["good"]
+    assert len(admitted.refused) == MAX_REFUSALS + 1
+    assert admitted.refused[-1] == f"{100_000 - MAX_REFUSALS:,} more were refused"
+
+
+def test_all_definitions_of_one_listing_together_are_bounded() -> None:
+    size = MAX_DEFINITION_CHARACTERS - 1000
+    admitted = admit(tool(f"t{number}", title="x" * size) for number in range(200))
+
+    kept = len(admitted.definitions)
+    assert kept == MAX_LISTING_CHARACTERS // (size + 50)
+    assert "the rest is left out" in admitted.refused[-1]

@@ -1,0 +1,1 @@
+"""The long runs: each row of `docs/reliability.md`, measured."""
