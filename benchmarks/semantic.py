@@ -3,6 +3,7 @@
 Vectors are kept in a file between runs: reading 17,000 tools for the first time takes minutes.
 """
 
+import os
 import statistics
 import sys
 import time
@@ -22,6 +23,7 @@ from aggregator.semantic.shelf import SCALE, Shelf
 
 VECTORS = Path(gettempdir(), "mcp-tool-aggregator-benchmark.db")
 QUERIES = 200
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in the process that answers
 
 Tool = Mapping[str, Any]
 Search = Callable[[str, int], list[tuple[str, str]]]

@@ -1,5 +1,6 @@
 """One ranking of two: by the words of a query, and by what it means."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,16 @@ NEAREST = 100
 DISTANT = 0.25
 """The likeness below which a tool that has none of the words is no answer at all."""
 
+POOL = 32
+"""Tools, of those left, from which the next one is picked."""
+FREE = 2
+"""Tools of one server that are shown before the next ones count less."""
+CROWDING = 0.97
+"""What is left of a score for each further tool of a server."""
+TWIN = 0.3
+"""What is left of a score for each copy that was shown before."""
+LONGEST_NAME = 12
+"""Words beyond which a query is a sentence, and no name is looked for in it."""
 LONG = 4
 """Letters a word must have to be recognised with one of them wrong."""
 
@@ -69,10 +80,33 @@ def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> li
     if not _demands_words(query):
         for entry in near.nearest(NEAREST, query.servers):
             found.setdefault(entry.name, Hit(entry, 0.0))
-    scored = _scored(list(found.values()), near)
+    scored = sorted(_scored(list(found.values()), near), key=lambda hit: -hit.score)
     exact = _exact(query, hits)
-    ordered = sorted(scored, key=lambda hit: (hit.entry.name not in exact, -hit.score))
-    return ordered[:limit]
+    named = [hit for hit in scored if hit.entry.name in exact]
+    others = [hit for hit in scored if hit.entry.name not in exact]
+    return (named + _spread(others, limit - len(named)))[: max(0, limit)]
+
+
+def _spread(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """Pick the best one by one; what a server or a text has shown before counts less."""
+    left, shown = list(hits), Counter[object]()
+    picked: list[Hit] = []
+    while left and len(picked) < limit:
+        chosen = max(left[:POOL], key=lambda hit: hit.score * _freshness(hit.entry, shown))
+        left.remove(chosen)
+        picked.append(chosen)
+        shown.update((chosen.entry.server, _text(chosen.entry)))
+    return picked
+
+
+def _freshness(entry: ToolEntry, shown: Counter[object]) -> float:
+    crowd = max(0, shown[entry.server] - FREE)
+    return CROWDING**crowd * TWIN ** shown[_text(entry)]
+
+
+def _text(entry: ToolEntry) -> tuple[str, str]:
+    """Return what copies of a tool have in common, whatever their servers are called."""
+    return entry.own_name.casefold(), entry.description
 
 
 def _demands_words(query: Keywords) -> bool:
@@ -101,6 +135,8 @@ def _scored(hits: Sequence[Hit], near: Nearness) -> list[Hit]:
 def _exact(query: Keywords, hits: Sequence[Hit]) -> frozenset[ToolName]:
     """Return the tools whose whole name the query is, in any order and any form of its words."""
     asked = words(query.text)
+    if len(asked) > LONGEST_NAME:
+        return frozenset()
     return frozenset(
         hit.entry.name
         for hit in hits

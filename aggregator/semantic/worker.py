@@ -149,6 +149,8 @@ def _write(sink: BinaryIO, message: Message) -> None:
 def stand_back() -> None:
     """Leave interruptions to whoever started us, and the processor to whoever wants it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A product of this size takes longer to share out among threads than to compute.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     if hasattr(os, "nice"):
         os.nice(NICENESS)
 

@@ -15,6 +15,8 @@ MAIL = entry("mail__send", "Send an e-mail")
 CHAT = entry("chat__post", "Post a message")
 DISK = entry("disk__delete_file", "Delete a file")
 TOOLS = (MAIL, CHAT, DISK)
+OTHERS = tuple(entry(f"other__tool{number}") for number in range(20))
+"""Tools that have nothing to do with anything."""
 
 
 def asked(text: str) -> Keywords:
@@ -101,6 +103,26 @@ def test_equals_stay_in_the_order_of_the_words() -> None:
     found = fuse(asked("anything at all"), hits, near(50, 0, 50), 5)
 
     assert [hit.entry for hit in found] == [DISK, MAIL]
+
+
+def test_a_copy_of_what_was_shown_comes_after_what_was_not() -> None:
+    copy = entry("chat2__post", "Post a message")
+    likeness = (60, 90, 50, 88, *(0 for _ in OTHERS))
+
+    found = fuse(asked("tell"), [], near(*likeness, entries=(*TOOLS, copy, *OTHERS)), 4)
+
+    assert names(hit.entry for hit in found) == [
+        *("chat__post", "mail__send", "disk__delete_file", "chat2__post"),
+    ]
+
+
+def test_a_server_does_not_take_every_place_if_others_are_as_good() -> None:
+    crowd = tuple(entry(f"crowd__tool{number}", f"Does {number}") for number in range(4))
+    likeness = (80, 80, 80, 80, 79, *(0 for _ in OTHERS))
+
+    found = fuse(asked("tell"), [], near(*likeness, entries=(*crowd, MAIL, *OTHERS)), 4)
+
+    assert MAIL in [hit.entry for hit in found]
 
 
 def test_nothing_is_near_in_an_empty_catalog() -> None:
