@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
+from typing import NamedTuple
 
 from aggregator.search.analysis import stop_free
 from aggregator.search.lexicon import equivalents, faint, shares, topics
@@ -24,8 +25,7 @@ NEGLIGIBLE = 0.1
 Postings = Mapping[str, Mapping[int, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(NamedTuple):
     """One word of the index that may stand for a word of the query."""
 
     term: str
@@ -63,8 +63,7 @@ class Request:
         return sum(concept.gain for concept in self.concepts)
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of the query before the index is asked."""
 
     text: str
@@ -106,23 +105,20 @@ class Reader:
 
     def _request(self, words: tuple[str, ...], said: Sequence[Word]) -> Request:
         """Bring together what is said more than once, and look each word up."""
-        joined: dict[str, list[str]] = {}
-        for first, second in pairwise(said):
-            for each in (first, second):
-                joined.setdefault(stem(each.text), []).append(stem(first.text + second.text))
-        distinct = {stem(word.text): word for word in reversed(said)}
+        stems = [stem(word.text) for word in said]
+        joined = _run_together(said, stems)
         concepts: dict[str, Concept] = {}
-        for term in dict.fromkeys(stem(word.text) for word in said):
-            alternatives = self._alternatives(term, distinct[term], joined.get(term, ()))
-            if alternatives:
-                concepts[term] = Concept(distinct[term].text, alternatives)
+        for term, word in zip(stems, said, strict=True):
+            if term in concepts:
+                continue
+            if alternatives := self._alternatives(term, word, joined.get(term, ())):
+                concepts[term] = Concept(word.text, alternatives)
         places = {term: at for at, term in enumerate(concepts)}
-        pairs = ((stem(first.text), stem(second.text)) for first, second in pairwise(said))
-        known = ((a, b) for a, b in pairs if a in places and b in places)
+        pairs = [pair for pair in pairwise(stems) if pair[0] in places and pair[1] in places]
         return Request(
             words,
             tuple(concepts.values()),
-            tuple(dict.fromkeys((places[a], places[b]) for a, b in known)),
+            tuple(dict.fromkeys((places[first], places[second]) for first, second in pairs)),
         )
 
     def _alternatives(
@@ -130,7 +126,6 @@ class Reader:
     ) -> tuple[Alternative, ...]:
         """Return everything in the index that may stand for a word, best first."""
         weights = self._weights
-        factor = word.factor * (weights.faint if term in faint() else 1.0)
         having = len(self._postings.get(term, ()))
         ceiling = self._rarity(term) if having else log(1 + self._total)
         found = {term: 1.0} if having else {}
@@ -139,9 +134,13 @@ class Reader:
         about = weights.topic * weights.familiar / (weights.familiar + having)
         self._offer(found, topics().get(term, ()), about)
         found = found or self._guessed(word.text)
-        gains = ((part * min(ceiling, self._rarity(each)), each) for each, part in found.items())
-        ordered = sorted(gains, key=lambda each: (-each[0], each[1]))
-        return tuple(Alternative(each, gain * factor) for gain, each in ordered)
+        factor = word.factor * (weights.faint if term in faint() else 1.0)
+        alternatives = [
+            Alternative(each, factor * part * min(ceiling, self._rarity(each)))
+            for each, part in found.items()
+        ]
+        alternatives.sort(key=lambda each: (-each.gain, each.term))
+        return tuple(alternatives)
 
     def _offer(self, found: dict[str, float], terms: Sequence[str], part: float) -> None:
         """Add the terms the index has, unless they are there already or hardly count."""
@@ -171,3 +170,13 @@ class Reader:
         prior = self._weights.prior
         having = len(self._postings[term]) + prior * shares().get(term, 0.0)
         return log(1 + (self._total + prior - having + 0.5) / (having + 0.5))
+
+
+def _run_together(said: Sequence[Word], stems: Sequence[str]) -> dict[str, list[str]]:
+    """Return what each word makes together with its neighbours."""
+    found: dict[str, list[str]] = {}
+    for at, (first, second) in enumerate(pairwise(said)):
+        whole = stem(first.text + second.text)
+        found.setdefault(stems[at], []).append(whole)
+        found.setdefault(stems[at + 1], []).append(whole)
+    return found

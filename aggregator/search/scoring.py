@@ -9,12 +9,14 @@ from aggregator.search.concepts import Alternative, Concept, Postings, Request
 from aggregator.search.naming import Called
 from aggregator.search.weights import Weights
 
-BUDGET = 3000
+BUDGET = 1500
 """Postings that may bring in tools; commoner words then only add to those already in."""
 SCARCE = 50
 """Tools that have a word below which its alternatives bring in tools, too."""
-HOPELESS = 0.4
+HOPELESS = 0.5
 """The part of the best first guess below which no bonus makes up for what is missing."""
+WORDY = 100
+"""Distinct words of a tool from which words side by side mean less."""
 
 Place = tuple[int, str, int]
 """Where a tool stands in the catalog: what decides ties."""
@@ -91,9 +93,11 @@ def best(
     if len(guesses) <= least:
         return list(guesses)
     bar = HOPELESS * max(guesses.values())
+    hopeful = [guess for guess in guesses.values() if guess >= bar]
+    if not least <= len(hopeful) <= most:
+        size = least if len(hopeful) < least else most
+        bar = sorted(guesses.values() if size == least else hopeful)[-size]
     found = [slot for slot, guess in guesses.items() if guess >= bar]
-    if len(found) < least:
-        found = list(guesses)
     if len(found) > most:
         found.sort(key=lambda slot: (-guesses[slot], places[slot]))
     return found[:most]
@@ -134,13 +138,14 @@ def _match(scores: Mapping[int, Score], bit: int, concept: Concept, postings: Po
 def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float) -> None:
     """Reward tools in which words stand side by side as they do in the query."""
     for first, second in request.pairs:
-        one, two = request.concepts[first], request.concepts[second]
-        sought = f" {one.alternatives[0].term} {two.alternatives[0].term} "
+        one, two = (request.concepts[at].alternatives[0] for at in (first, second))
+        sought = f" {one.term} {two.term} "
         worth = weight * (one.gain + two.gain) / 2
         both = 1 << first | 1 << second
         for score in scores:
             if score.held & both == both and sought in score.document.sequence:
-                score.together += worth
+                # In a long text any two words meet somewhere.
+                score.together += worth * min(1.0, WORDY / len(score.document.terms))
 
 
 def _add_up(score: Score, whole: float, weights: Weights) -> None:

@@ -69,14 +69,14 @@ class Weights:
     coverage: float = 0.5
     """Added, times the score, for an answer to the whole query."""
     together: float = 0.3
-    """Added, times the worth of both words, for two that stand side by side in both texts."""
+    """Added, times what both words bring, for two that stand side by side in both texts."""
     named: float = 0.3
     """Added, times the worth of the words in the name, when they are all of the name."""
     hosted: float = 0.3
     """The same for the name of the server."""
 
-    crowding: float = 0.95
-    """What each further tool of one server counts after the first two."""
+    crowding: float = 0.9
+    """What each tool of one server after the first two counts, again for each."""
     twin: float = 0.3
     """What each further tool counts that says the same of itself."""
 
