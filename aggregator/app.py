@@ -59,9 +59,10 @@ async def serve_standard_streams(config: Config) -> None:
             await group.start(_heed_signals, orders)
             async with (
                 running_fleet(config, orders) as server,
-                standard_streams(stdin, stdout, stop=orders.stop) as streams,
+                standard_streams(stdin, stdout, stop=orders.stop) as (reader, writer),
             ):
-                await serve_client(server, streams)
+                modern = await reader.opens_modern()
+                await serve_client(server, (reader, writer), handshake_only=not modern)
             group.cancel_scope.cancel()
 
 
@@ -104,12 +105,15 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
         group.cancel_scope.cancel()
 
 
-async def serve_client(server: Upstream, streams: tuple[Any, Any]) -> None:
+async def serve_client(
+    server: Upstream, streams: tuple[Any, Any], *, handshake_only: bool = False
+) -> None:
     """Serve one client on a pair of the SDK's streams until it leaves."""
     read, write = streams
     options = server.create_initialization_options()
-    if server.grows_lists:
-        # A list that grows with each search is legal only where there are sessions.
+    # A list that grows with each search is legal only where there are sessions. And where the
+    # era is known, the SDK need not relay every message through a stream that finds it out.
+    if handshake_only or server.grows_lists:
         await serve_loop(server, read, write, lifespan_state=None, init_options=options)
     else:
         await server.run(read, write, options)

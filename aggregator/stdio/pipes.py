@@ -14,7 +14,7 @@ from typing import IO, Self
 import anyio
 import anyio.lowlevel
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification
+from mcp_types import JSONRPCMessage, JSONRPCNotification
 
 from aggregator.stdio.decoding import Decoded, Noise, decode
 from aggregator.stdio.framing import Framing, Overlong
@@ -63,8 +63,10 @@ class MessageReader:
         *,
         on_noise: Callable[[Noise], None],
         on_end: Callable[[], Awaitable[None]],
+        max_noise: float = MAX_NOISE,
     ) -> None:
         self._fd = fd
+        self._max_noise = max_noise
         self._limit = limit
         self._on_noise = on_noise
         self._on_end = on_end
@@ -125,7 +127,7 @@ class MessageReader:
             return SessionMessage(decoded)
         self._noise_in_a_row += 1
         self._on_noise(decoded)
-        if self._noise_in_a_row > MAX_NOISE:
+        if self._noise_in_a_row > self._max_noise:
             self._lines.clear()
             self._decoded.clear()
             self.is_too_noisy = True
@@ -162,6 +164,7 @@ class MessageWriter:
         self._waiting = bytearray()
         self._wake = anyio.Event()
         self._room: anyio.Event | None = None
+        self._emptied: anyio.Event | None = None
         self.broken = anyio.Event()
         """Set when the child no longer reads."""
         self.blocked_since: float | None = None
@@ -173,15 +176,27 @@ class MessageWriter:
         Notifications never wait: a courtesy cancel must not hold up the caller it is for.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
-        message = item.message
+        if isinstance(item.message, JSONRPCNotification):
+            self.send_now(item.message)
+            return
+        while len(self._waiting) >= WAITING_BYTES:
+            self._room = self._room or anyio.Event()
+            await self._room.wait()
+        self._put(item.message)
+
+    def send_now(self, message: JSONRPCMessage) -> None:
+        """Write a message that may be lost, if far too much is waiting already."""
+        if len(self._waiting) < MAX_WAITING_BYTES:
+            self._put(message)
+
+    async def flush(self) -> None:
+        """Wait until nothing is waiting to be written."""
+        while self._waiting:
+            self._emptied = self._emptied or anyio.Event()
+            await self._emptied.wait()
+
+    def _put(self, message: JSONRPCMessage) -> None:
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-        if isinstance(message, JSONRPCNotification):
-            if len(self._waiting) >= MAX_WAITING_BYTES:
-                return
-        else:
-            while len(self._waiting) >= WAITING_BYTES:
-                self._room = self._room or anyio.Event()
-                await self._room.wait()
         self._check()
         was_idle = not self._waiting
         self._waiting += line
@@ -229,12 +244,18 @@ class MessageWriter:
         except OSError:
             self.broken.set()
             self._forget()
+        self._tell_emptied()
         return True
 
     def _forget(self) -> None:
         self._waiting.clear()
         self.blocked_since = None
         self._open_room()
+
+    def _tell_emptied(self) -> None:
+        if self._emptied is not None:
+            self._emptied.set()
+            self._emptied = None
 
     def _open_room(self) -> None:
         if self._room is not None and len(self._waiting) < WAITING_BYTES:

@@ -5,18 +5,17 @@ in flight when input ends, and does not answer a line it cannot read. This one w
 descriptor, lets what was asked be answered first, and says what was wrong with a line.
 """
 
-import errno
-import logging
+import math
 import os
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
@@ -26,24 +25,15 @@ from mcp_types import (
     RequestId,
 )
 
-from aggregator.stdio.decoding import Noise, decode
-from aggregator.stdio.framing import Framing
-
-logger = logging.getLogger(__name__)
+from aggregator.stdio.decoding import Noise
+from aggregator.stdio.pipes import MessageReader, MessageWriter
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """Bytes a client's message may have."""
-CHUNK_BYTES = 256 * 1024
-"""Bytes read at a time."""
 DRAIN_PATIENCE = 5.0
 """Seconds that calls in flight have to finish once no more requests can come."""
-
 FLUSH_PATIENCE = 1.0
 """Seconds that the last answers have to be written."""
-
-Streams = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
-]
 
 _ENDLESS = frozenset({"subscriptions/listen"})
 """Requests that are answered only when the connection ends; nobody waits for those."""
@@ -67,18 +57,72 @@ class Outstanding:
             self._settle((message.params or {}).get("requestId"))
 
     def went(self, message: JSONRPCMessage) -> None:
-        """Note a message to the client, once it is written."""
+        """Note a message to the client."""
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             self._settle(message.id)
 
     async def settle(self) -> None:
-        """Wait until nothing is outstanding."""
-        await self._settled.wait()
+        """Wait, within bounds, until nothing is outstanding."""
+        with anyio.move_on_after(DRAIN_PATIENCE):
+            await self._settled.wait()
 
-    def _settle(self, request: RequestId | None) -> None:
-        self._requests = {each for each in self._requests if each != request}
+    def _settle(self, request: object) -> None:
+        if isinstance(request, str | int):
+            self._requests.discard(request)
         if not self._requests:
             self._settled.set()
+
+
+class ClientReader(MessageReader):
+    """What the client sends."""
+
+    def __init__(self, stdin: int, writer: "ClientWriter", outstanding: Outstanding) -> None:
+        super().__init__(
+            stdin,
+            MAX_REQUEST_BYTES,
+            on_noise=writer.complain,
+            on_end=outstanding.settle,
+            max_noise=math.inf,
+        )
+        self._outstanding = outstanding
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        item = await super().receive()
+        if isinstance(item, SessionMessage):
+            self._outstanding.came(item.message)
+        return item
+
+    async def opens_modern(self) -> bool:
+        """Look, without taking it, whether the first request is of the modern era."""
+        lead: list[JSONRPCMessage] = []
+        with suppress(anyio.EndOfStream):
+            while not (lead and isinstance(lead[-1], JSONRPCRequest)):
+                item = await super().receive()
+                if isinstance(item, SessionMessage):
+                    lead.append(item.message)
+        self._decoded.extendleft(reversed(lead))
+        return bool(lead) and _is_modern(lead[-1])
+
+
+class ClientWriter(MessageWriter):
+    """What the client is sent."""
+
+    def __init__(self, stdout: int, outstanding: Outstanding) -> None:
+        super().__init__(os.fdopen(stdout, "wb", buffering=0, closefd=False))
+        self._outstanding = outstanding
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message."""
+        await super().send(item)
+        self._outstanding.went(item.message)
+
+    def complain(self, _noise: Noise) -> None:
+        """Tell the client that it sent what cannot be read."""
+        message = "This line is not a JSON-RPC 2.0 message; send one per line"
+        error = ErrorData(code=PARSE_ERROR, message=message)
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self.send_now(JSONRPCError(jsonrpc="2.0", id=None, error=error))
 
 
 @contextmanager
@@ -101,145 +145,45 @@ def claimed() -> Generator[tuple[int, int], None, None]:
 @asynccontextmanager
 async def standard_streams(
     stdin: int, stdout: int, *, stop: anyio.Event
-) -> AsyncGenerator[Streams, None]:
+) -> AsyncGenerator[tuple[ClientReader, ClientWriter], None]:
     """Serve a client on two descriptors until its input ends or `stop` is set."""
-    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_client, from_server = anyio.create_memory_object_stream[SessionMessage](64)
     outstanding = Outstanding()
-    written = anyio.Event()
-    async with anyio.create_task_group() as group, to_server, from_server, from_client, to_client:
-        group.start_soon(_read, stdin, stop, to_server, to_client, outstanding)
-        group.start_soon(_write, stdout, from_server, outstanding, written)
-        yield from_client, to_client
-        to_client.close()
-        with anyio.move_on_after(FLUSH_PATIENCE):
-            await written.wait()
-        group.cancel_scope.cancel()
+    writer = ClientWriter(stdout, outstanding)
+    reader = ClientReader(stdin, writer, outstanding)
 
-
-async def _read(
-    stdin: int,
-    stop: anyio.Event,
-    to_server: MemoryObjectSendStream[SessionMessage | Exception],
-    to_client: MemoryObjectSendStream[SessionMessage],
-    outstanding: Outstanding,
-) -> None:
-    """Hand on the client's messages; at the end let those in flight be answered."""
-    async with to_server:
-        try:
-            await _read_until(stop, stdin, to_server, to_client, outstanding)
-        except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            logger.debug("the server stopped listening before the client's input ended")
-        with anyio.move_on_after(DRAIN_PATIENCE):
-            await outstanding.settle()
-
-
-async def _read_until(
-    stop: anyio.Event,
-    stdin: int,
-    to_server: MemoryObjectSendStream[SessionMessage | Exception],
-    to_client: MemoryObjectSendStream[SessionMessage],
-    outstanding: Outstanding,
-) -> None:
-    async def stopped() -> None:
+    async def heed() -> None:
         await stop.wait()
-        group.cancel_scope.cancel()
+        await outstanding.settle()
+        reader.end()
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(stopped)
-        async for message in _messages(stdin):
-            if isinstance(message, Noise):
-                await to_client.send(SessionMessage(_unreadable()))
-            else:
-                outstanding.came(message)
-                await to_server.send(SessionMessage(message))
-        group.cancel_scope.cancel()
-
-
-async def _messages(stdin: int) -> AsyncIterator[JSONRPCMessage | Noise]:
-    framing = Framing(MAX_REQUEST_BYTES)
-    ended = False
-    while not ended:
-        chunk = await _receive(stdin)
-        ended = not chunk
-        for line in framing.finish() if ended else framing.feed(chunk):
-            for message in decode(line, MAX_REQUEST_BYTES):
-                yield message
+    with _non_blocking(stdin), _non_blocking(stdout):
+        async with anyio.create_task_group() as group:
+            group.start_soon(heed)
+            group.start_soon(writer.run)
+            yield reader, writer
+            with anyio.move_on_after(FLUSH_PATIENCE):
+                await writer.flush()
+            reader.end()
+            group.cancel_scope.cancel()
 
 
-async def _receive(stdin: int) -> bytes:
-    """Read what there is; nothing means that the input has ended."""
-    try:
-        await anyio.wait_readable(stdin)
-    except OSError as error:
-        # A regular file is always readable and cannot be waited for.
-        if error.errno != errno.EPERM:
-            return b""
-    try:
-        return os.read(stdin, CHUNK_BYTES)
-    except OSError:
-        return b""
-
-
-async def _write(
-    stdout: int,
-    from_server: MemoryObjectReceiveStream[SessionMessage],
-    outstanding: Outstanding,
-    written: anyio.Event,
-) -> None:
-    """Write what is ready to be written, as much as possible at a time."""
-    blocking = _make_non_blocking(stdout)
-    try:
-        async for first in from_server:
-            batch = [first, *_ready(from_server)]
-            data = b"".join(_line(each.message) for each in batch)
-            await _send(stdout, data)
-            for each in batch:
-                outstanding.went(each.message)
-    except OSError:
-        # The client is gone; its input ends too, and with it the connection.
+@contextmanager
+def _non_blocking(descriptor: int) -> Generator[None, None, None]:
+    """Let a descriptor return at once for the length of the block; a file always does."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        yield
         return
-    finally:
-        os.set_blocking(stdout, blocking)
-        written.set()
-
-
-def _ready(stream: MemoryObjectReceiveStream[SessionMessage]) -> list[SessionMessage]:
-    ready: list[SessionMessage] = []
-    while True:
-        try:
-            ready.append(stream.receive_nowait())
-        except (anyio.WouldBlock, anyio.EndOfStream):
-            return ready
-
-
-def _line(message: JSONRPCMessage) -> bytes:
-    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-
-
-async def _send(stdout: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        try:
-            rest = rest[os.write(stdout, rest) :]
-        except BlockingIOError:
-            await anyio.wait_writable(stdout)
-
-
-def _make_non_blocking(descriptor: int) -> bool:
-    """Let writes to a pipe or socket return at once; say what it was before."""
     before = os.get_blocking(descriptor)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-        os.set_blocking(descriptor, False)
-    return before
+    os.set_blocking(descriptor, False)
+    try:
+        yield
+    finally:
+        os.set_blocking(descriptor, before)
 
 
-def _unreadable() -> JSONRPCError:
-    return JSONRPCError(
-        jsonrpc="2.0",
-        id=None,
-        error=ErrorData(
-            code=PARSE_ERROR, message="This line is not a JSON-RPC 2.0 message; send one per line"
-        ),
-    )
+def _is_modern(message: JSONRPCMessage) -> bool:
+    """Whether a request carries what only the modern era has."""
+    if not isinstance(message, JSONRPCRequest) or message.method == "initialize":
+        return False
+    meta = (message.params or {}).get("_meta")
+    return isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta

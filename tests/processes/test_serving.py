@@ -7,11 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.processes.driver import aggregator, faulty, texts
+from tests.processes.driver import PATIENCE, aggregator, faulty, texts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ERAS = ("handshake", "modern")
+SERVERS = {"uri": "catalog://servers"}
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ async def test_requests_sent_before_the_input_ended_are_answered(tmp_path: Path,
     assert "x" in texts(answer["result"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_it_quietly(tmp_path: Path, number: signal.Signals) -> None:
     stubborn = faulty("ok", "--ignore-eof", "--ignore-term", "--fork")
 
@@ -130,3 +131,26 @@ async def test_what_nobody_asked_for_is_harmless(tmp_path: Path, era: str) -> No
 
     assert unknown["error"]["code"] == -32601
     assert "result" in listed
+
+
+async def test_a_changed_file_is_applied_and_leaves_other_servers_alone(tmp_path: Path) -> None:
+    log = tmp_path / "received"
+    steady = faulty("ok", "--log", str(log))
+    path = tmp_path / "servers.yaml"
+
+    async with aggregator(tmp_path, {"one": steady}) as client:
+        await client.call("ToolSearch", query="", wait=15)
+        before = await client.call("one__environment")
+        path.write_text(json.dumps({"servers": {"one": steady, "two": faulty()}}), encoding="utf-8")
+        with anyio.fail_after(PATIENCE):
+            while '\\"two\\"' not in json.dumps(await client.ask("resources/read", SERVERS)):
+                await anyio.sleep(0.05)
+        await client.call("two__echo", text="there")
+        path.write_text("servers: [", encoding="utf-8")
+        client.signal(signal.SIGHUP)
+        still = await client.call("two__echo", text="still there")
+        after = await client.call("one__environment")
+
+    assert "still there" in texts(still)
+    assert texts(after) == texts(before)
+    assert log.read_text(encoding="utf-8").count('"tools/list"') == 1
