@@ -21,6 +21,8 @@ NEAREST = 100
 DISTANT = 0.25
 """The likeness below which a tool that has none of the words is no answer at all."""
 
+FEW = 5
+"""The places of which the first of either ranking always has one."""
 POOL = 32
 """Tools, of those left, from which the next one is picked."""
 FREE = 2
@@ -76,15 +78,28 @@ class Nearness:
 
 def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> list[Hit]:
     """Rank what the words found together with what the meaning found, best first."""
+    # Filters of words have been applied by whoever found the hits.
+    nearest = [] if _demands_words(query) else near.nearest(NEAREST, query.servers)
     found = {hit.entry.name: hit for hit in hits}
-    if not _demands_words(query):
-        for entry in near.nearest(NEAREST, query.servers):
-            found.setdefault(entry.name, Hit(entry, 0.0))
+    for entry in nearest:
+        found.setdefault(entry.name, Hit(entry, 0.0))
     scored = sorted(_scored(list(found.values()), near), key=lambda hit: -hit.score)
     exact = _exact(query, hits)
     named = [hit for hit in scored if hit.entry.name in exact]
     others = [hit for hit in scored if hit.entry.name not in exact]
-    return (named + _spread(others, limit - len(named)))[: max(0, limit)]
+    ranked = named + _spread(others, limit - len(named))
+    firsts = frozenset(each.name for each in (*(hit.entry for hit in hits[:1]), *nearest[:1]))
+    late = [hit for hit in scored if hit.entry.name in firsts and hit not in ranked[:FEW]]
+    return _admitted(ranked, late, firsts | exact)[: max(0, limit)]
+
+
+def _admitted(ranked: list[Hit], late: list[Hit], kept: frozenset[ToolName]) -> list[Hit]:
+    """Let what either ranking has first be among the first few, in place of their last."""
+    head = ranked[:FEW]
+    for hit in late if len(head) == FEW else ():
+        leaving = [each for each in head if each.entry.name not in kept][-1:]
+        head = [each for each in head if each not in leaving] + [hit] * len(leaving)
+    return head + [hit for hit in ranked if hit not in head]
 
 
 def _spread(hits: Sequence[Hit], limit: int) -> list[Hit]:

@@ -105,6 +105,20 @@ def test_equals_stay_in_the_order_of_the_words() -> None:
     assert [hit.entry for hit in found] == [DISK, MAIL]
 
 
+def test_the_first_of_either_ranking_is_among_the_first_five() -> None:
+    both = tuple(entry(f"both{number}__tool", f"Does {number}") for number in range(6))
+    tools = (MAIL, CHAT, *both, *OTHERS)
+    hits = [Hit(MAIL, 9.0), *(Hit(each, 8.0) for each in both)]
+    likeness = (0, 90, *(85 for _ in both), *(0 for _ in OTHERS))
+
+    found = fuse(asked("tell"), hits, near(*likeness, entries=tools), 8)
+
+    assert names(hit.entry for hit in found) == [
+        *("both0__tool", "both1__tool", "both2__tool", "chat__post", "mail__send"),
+        *("both3__tool", "both4__tool", "both5__tool"),
+    ]
+
+
 def test_a_copy_of_what_was_shown_comes_after_what_was_not() -> None:
     copy = entry("chat2__post", "Post a message")
     likeness = (60, 90, 50, 88, *(0 for _ in OTHERS))
