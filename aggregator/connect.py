@@ -313,8 +313,8 @@ class Link:
     def _hear(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Take a notification in the order it came; a storm of changes is one change."""
         if (call := self._concerned(method, params)) is not None:
-            call.hear(method, params or {})
-            return False
+            # One task for each call passes on what is heard: a storm must not become as many.
+            return call.hear(method, params or {})
         if method == "notifications/message":
             return False
         if (kind := _LIST_CHANGED.get(method)) is not None:

@@ -102,6 +102,7 @@ class Call:
         self._patience = patience
         self._notices = deque[tuple[str, JsonObject]](maxlen=MAX_NOTICES)
         self._turn = anyio.Lock()
+        self._is_being_told = False
 
     @property
     def log_level(self) -> str | None:
@@ -110,17 +111,20 @@ class Call:
         usual = "info" if self.caller.era == "handshake" else None
         return self.caller.log_level or usual
 
-    def hear(self, method: str, params: JsonObject) -> None:
-        """Take a notification in the order it came."""
+    def hear(self, method: str, params: JsonObject) -> bool:
+        """Take a notification in the order it came; say whether somebody is passing them on."""
         if method == "notifications/progress":
             self._patience.progressed()
         self._notices.append((method, params))
+        was_being_told, self._is_being_told = self._is_being_told, True
+        return was_being_told
 
     async def deliver(self) -> None:
         """Pass on what has been heard, in order."""
         async with self._turn:
             while self._notices:
                 await self.caller.tell(*self._notices.popleft())
+            self._is_being_told = False
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
         """Ask the client; the call's time stands still meanwhile."""

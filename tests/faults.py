@@ -172,6 +172,30 @@ def secret(wire: Wire, identifier: object, _size: int) -> None:
     wire.text(identifier, "told")
 
 
+def asking(wire: Wire, identifier: object, size: int) -> None:
+    """Ask so many questions without ever reading an answer."""
+    for number in range(size or 100_000):
+        wire.send({"jsonrpc": "2.0", "id": f"q{number}", "method": "ping"})
+    wire.text(identifier, "after the questions")
+
+
+def reporting(wire: Wire, identifier: object, size: int) -> None:
+    """Report progress over and over."""
+    method = "notifications/progress"
+    for number in range(size or 100_000):
+        params = {"progressToken": identifier, "progress": number}
+        wire.send({"jsonrpc": "2.0", "method": method, "params": params})
+    wire.text(identifier, "after the reports")
+
+
+def chatting(wire: Wire, identifier: object, size: int) -> None:
+    """Log over and over."""
+    params = {"level": "error", "data": "chat " * 20}
+    for _ in range(size or 100_000):
+        wire.send({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+    wire.text(identifier, "after the chat")
+
+
 def redos(wire: Wire, identifier: object, _size: int) -> None:
     """Answer with what the pattern of the tool's own schema takes for ever to refuse."""
     result = text_result("a" * 30 + "!") | {"structuredContent": {"text": "a" * 30 + "!"}}
@@ -263,6 +287,9 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "stranger": stranger,
     "stderr": stderr_flood,
     "secret": secret,
+    "asking": asking,
+    "reporting": reporting,
+    "chatting": chatting,
     "redos": redos,
     "fork": fork,
     "fork_and_die": fork_and_die,

@@ -70,7 +70,7 @@ class Child:
             on_noise=self._on_noise,
             on_end=self._settle,
         )
-        self._writer = MessageWriter(pipes.stdin)
+        self._writer = MessageWriter(pipes.stdin, drops_answers=True)
         self.noise_count = 0
         """Lines on standard output that were no messages."""
 

@@ -14,7 +14,7 @@ from typing import IO, Self
 import anyio
 import anyio.lowlevel
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, JSONRPCNotification
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.stdio.decoding import Decoded, Noise, decode
 from aggregator.stdio.framing import Framing, Overlong
@@ -28,6 +28,9 @@ WAITING_BYTES = 64 * 1024
 
 MAX_WAITING_BYTES = 16 * WAITING_BYTES
 """Bytes that may wait before notifications are dropped."""
+
+MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
+"""Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
 
 MAX_NOISE = 1000
 """Lines in a row that may be noise before a server is given up."""
@@ -158,8 +161,9 @@ class MessageReader:
 class MessageWriter:
     """The messages a child is sent: what the SDK calls a write stream."""
 
-    def __init__(self, pipe: IO[bytes]) -> None:
+    def __init__(self, pipe: IO[bytes], *, drops_answers: bool = False) -> None:
         self._pipe = pipe
+        self._drops_answers = drops_answers
         self._fd = pipe.fileno()
         self._waiting = bytearray()
         self._wake = anyio.Event()
@@ -173,20 +177,24 @@ class MessageWriter:
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message; wait only if much is waiting already.
 
-        Notifications never wait: a courtesy cancel must not hold up the caller it is for.
+        Notifications never wait: a courtesy cancel must not hold up the caller it is for. Nor do
+        answers to a child: they would pile up for one that only ever asks.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
         if isinstance(item.message, JSONRPCNotification):
             self.send_now(item.message)
+            return
+        if self._drops_answers and not isinstance(item.message, JSONRPCRequest):
+            self.send_now(item.message, MAX_ANSWER_BYTES)
             return
         while len(self._waiting) >= WAITING_BYTES:
             self._room = self._room or anyio.Event()
             await self._room.wait()
         self._put(item.message)
 
-    def send_now(self, message: JSONRPCMessage) -> None:
+    def send_now(self, message: JSONRPCMessage, most: int = MAX_WAITING_BYTES) -> None:
         """Write a message that may be lost, if far too much is waiting already."""
-        if len(self._waiting) < MAX_WAITING_BYTES:
+        if len(self._waiting) < most:
             self._put(message)
 
     async def flush(self) -> None:

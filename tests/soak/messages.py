@@ -30,11 +30,11 @@ async def measure(directory: Path, kind: str, size: int) -> Growth:
     async with aggregator(directory, {"one": faulty(callTimeout=60)}) as client:
         await client.ready()
         await client.call("one__echo", text="x")
-        before = _forgotten_high_water(client)
+        before = forgotten_high_water(client)
         started = time.perf_counter()
         answer = await client.call("one__fault", kind=kind, size=size)
         seconds = time.perf_counter() - started
-        growth = _high_water(client) - before
+        growth = high_water(client) - before
         alive = text_of(await client.call("one__echo", text="alive")) == "alive"
     return Growth(kind, size, growth, seconds, _outcome(answer), alive)
 
@@ -45,12 +45,14 @@ def _outcome(answer: dict[str, object]) -> str:
     return "refused" if "could not be used" in text_of(answer) else text_of(answer)
 
 
-def _forgotten_high_water(client: Client) -> int:
+def forgotten_high_water(client: Client) -> int:
+    """Begin to look for the most memory anew; return what it is now."""
     Path(f"/proc/{client.process.pid}/clear_refs").write_text("5", encoding="ascii")
-    return _high_water(client)
+    return high_water(client)
 
 
-def _high_water(client: Client) -> int:
+def high_water(client: Client) -> int:
+    """Return the most memory the aggregator has had, in bytes."""
     status = Path(f"/proc/{client.process.pid}/status").read_text(encoding="ascii")
     lines = [line.split() for line in status.splitlines()]
     return 1024 * next(int(line[1]) for line in lines if line[0] == "VmHWM:")
