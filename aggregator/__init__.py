@@ -15,6 +15,7 @@ The rooms, from the outside in. Imports point down.
     asking       what a server may ask of the client behind a call
     loss         how a connection came to its end, in words
     connect      a link to one server, in the era it speaks
+    exchange     requests and answers on one pair of streams
     listening    a modern server's stream of changes
     wire         a transport, and what the server behind it says of itself
     inflight     requests under way on one link, and whom they are for

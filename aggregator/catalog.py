@@ -14,7 +14,8 @@ JsonObject = Mapping[str, Any]
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
     """Whether a JSON value is an object."""
-    return isinstance(value, Mapping)
+    # Nearly all are plain dictionaries, and asking for those is far quicker.
+    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
 
 
 def as_object(value: object) -> JsonObject:

@@ -1,23 +1,19 @@
 """Open a link to one server: its transport, the handshake of either era, one stream of changes.
 
-The link speaks to the SDK's dispatcher and not to its `ClientSession`: a session validates and
-re-models every result, and what a server answers must reach the client unchanged.
+The link does without the SDK's `ClientSession`: a session validates and re-models every result,
+and what a server answers must reach the client unchanged.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from itertools import count
 from typing import Any
 
 import anyio
 import anyio.abc
 import mcp_types as types
-from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.message import ServerMessageMetadata
-from mcp.shared.transport_context import TransportContext
+from mcp.shared.message import MessageMetadata, ServerMessageMetadata
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
@@ -25,6 +21,7 @@ from mcp_types.version import (
 )
 
 from aggregator.catalog import JsonObject, as_object, items
+from aggregator.exchange import Exchange
 from aggregator.inflight import Call, Era, InFlight, Undone
 from aggregator.listening import Listening
 from aggregator.wire import Peer, Wire, describe
@@ -69,16 +66,15 @@ class Link:
     """An open connection to one server."""
 
     def __init__(self, wire: Wire, identity: JsonObject, capabilities: Declare) -> None:
-        read, write = wire.streams
-        self._dispatcher = JSONRPCDispatcher[TransportContext](read, write)
+        self._exchange = Exchange(wire.streams)
         self.describe_end = wire.describe_end
         self.is_stuck = wire.is_stuck
         self.is_barred = wire.is_barred
         self._identity = identity
         self._capabilities = capabilities
-        self._numbers = count(1)
         self._in_flight = InFlight()
         self._level: str | None = None
+        self._answer: Answer = _refuse
         self.listening = Listening((), missed=self._missed)
         self.peer = Peer("handshake", LATEST_HANDSHAKE_VERSION)
         self.ended = anyio.Event()
@@ -115,7 +111,7 @@ class Link:
         Raises:
             MCPError: The server answered with an error, or the connection closed.
         """
-        number = next(self._numbers)
+        number = self._exchange.next_number()
         if call is None:
             return await self._send(number, method, self._stamped(params, None))
         with self._in_flight.entered(number, call):
@@ -129,8 +125,8 @@ class Link:
     async def _send(
         self, number: int | str, method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        options: CallOptions = {"headers": self._headers(method, params), "request_id": number}
-        return await self._dispatcher.send_raw_request(method, params, options)
+        headers = self._headers(method, params)
+        return await self._exchange.request(number, method, params, headers=headers)
 
     async def lower_level(self, level: str) -> None:
         """Have a server of the handshake era log at least from this level on."""
@@ -154,24 +150,21 @@ class Link:
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification; a connection that is gone swallows it."""
-        await self._dispatcher.notify(method, params)
+        await self._exchange.notify(method, params)
 
     async def run(self, answer: Answer, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Read what the server sends until the connection ends."""
-
-        async def on_request(
-            context: DispatchContext[TransportContext],
-            method: str,
-            params: Mapping[str, Any] | None,
-        ) -> dict[str, Any]:
-            return await answer(self._in_flight.meant(_related(context)), method, params)
-
+        self._answer = answer
         try:
-            await self._dispatcher.run(
-                on_request, self._deliver, self._hear, task_status=task_status
-            )
+            await self._exchange.run(self, task_status=task_status)
         finally:
             self._end()
+
+    async def answer(
+        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Answer what the server asks, for the call that it belongs to."""
+        return await self._answer(self._in_flight.meant(_related(metadata)), method, params)
 
     async def negotiate(self, era: Era | None) -> None:
         """Find the server's era, unless it is known, and introduce ourselves in it."""
@@ -244,12 +237,12 @@ class Link:
 
     async def _discover_in(self, version: str) -> Peer:
         self.peer = Peer("modern", version)
-        options: CallOptions = {
-            "cancel_on_abandon": False,
-            "headers": self._headers("server/discover", None),
-        }
-        result = await self._dispatcher.send_raw_request(
-            "server/discover", self._stamped({}, None), options
+        result = await self._exchange.request(
+            self._exchange.next_number(),
+            "server/discover",
+            self._stamped({}, None),
+            headers=self._headers("server/discover", None),
+            cancellable=False,
         )
         offered = items(result.get("supportedVersions"))
         mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in offered]
@@ -259,14 +252,15 @@ class Link:
         return describe("modern", mutual[-1], stamp, result)
 
     async def _initialize(self) -> Peer:
-        result = await self._dispatcher.send_raw_request(
+        result = await self._exchange.request(
+            self._exchange.next_number(),
             "initialize",
             {
                 "protocolVersion": LATEST_HANDSHAKE_VERSION,
                 "capabilities": self._capabilities(),
                 "clientInfo": self._identity,
             },
-            {"cancel_on_abandon": False},
+            cancellable=False,
         )
         version = str(result.get("protocolVersion"))
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -274,7 +268,7 @@ class Link:
                 types.UNSUPPORTED_PROTOCOL_VERSION,
                 f"It speaks the unknown protocol {version[:40]!r}",
             )
-        await self._dispatcher.notify("notifications/initialized", None)
+        await self._exchange.notify("notifications/initialized")
         return describe("handshake", version, result.get("serverInfo"), result)
 
     def _stamped(
@@ -310,7 +304,7 @@ class Link:
         self.ended.set()
         self.news.set()
 
-    def _hear(self, method: str, params: Mapping[str, Any] | None) -> bool:
+    def hear(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Take a notification in the order it came; a storm of changes is one change."""
         if (call := self._concerned(method, params)) is not None:
             # One task for each call passes on what is heard: a storm must not become as many.
@@ -331,15 +325,12 @@ class Link:
             return self._in_flight.progressing((params or {}).get("progressToken"))
         return self._in_flight.meant() if method == "notifications/message" else None
 
-    async def _deliver(
-        self,
-        context: DispatchContext[TransportContext],
-        method: str,
-        params: Mapping[str, Any] | None,
+    async def deliver(
+        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
     ) -> None:
         """Pass on what has been noted for a call, or what its transport says belongs to one."""
         call = self._concerned(method, params)
-        if call is None and (call := self._in_flight.meant(_related(context))) is not None:
+        if call is None and (call := self._in_flight.meant(_related(metadata))) is not None:
             call.hear(method, params or {})
         if call is not None:
             await call.deliver()
@@ -387,7 +378,13 @@ async def open_link(
                 group.cancel_scope.cancel()
 
 
-def _related(context: DispatchContext[TransportContext]) -> object:
+async def _refuse(
+    _call: Call | None, method: str, _params: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Answer a server before anybody is there who could."""
+    raise MCPError(types.METHOD_NOT_FOUND, f"`{method}` is not served here")
+
+
+def _related(metadata: MessageMetadata) -> object:
     """Return which of our requests a server's message belongs to, if its transport says so."""
-    metadata = context.message_metadata
     return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None

@@ -1,0 +1,237 @@
+"""Requests and answers on one pair of streams, matched by number.
+
+The SDK's dispatcher does the same, with a span, a stream and a timer for every request. Each call
+of a tool passes through here, so this one does without them.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+import anyio
+import anyio.abc
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ClientMessageMetadata, MessageMetadata, SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+
+logger = logging.getLogger(__name__)
+
+Params = Mapping[str, Any] | None
+
+CANCEL_PATIENCE = 1.0
+"""Seconds that a server has to take note that a request is no longer wanted."""
+
+
+class Listener(Protocol):
+    """What becomes of that which the other side says by itself."""
+
+    async def answer(
+        self, metadata: MessageMetadata, method: str, params: Params
+    ) -> dict[str, Any]:
+        """Answer a request."""
+        ...
+
+    def hear(self, method: str, params: Params) -> bool:
+        """Take a notification in the order it came; say whether nothing is left to do."""
+        ...
+
+    async def deliver(self, metadata: MessageMetadata, method: str, params: Params) -> None:
+        """Do what is left to do with a notification."""
+        ...
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """Somebody who waits for an answer."""
+
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    outcome: dict[str, Any] | ErrorData | None = None
+
+    def settle(self, outcome: dict[str, Any] | ErrorData) -> None:
+        self.outcome = outcome
+        self.answered.set()
+
+
+class Exchange:
+    """Two sides that ask and answer each other on a pair of the SDK's streams."""
+
+    def __init__(self, streams: tuple[Any, Any]) -> None:
+        self._read, self._write = streams
+        self._numbers = count(1)
+        self._waiting: dict[RequestId, _Waiter] = {}
+        self._serving: dict[RequestId, anyio.CancelScope] = {}
+        self._closed = False
+
+    def next_number(self) -> int:
+        """Return a number for a request that no other request has."""
+        return next(self._numbers)
+
+    async def request(
+        self,
+        number: RequestId,
+        method: str,
+        params: Params,
+        *,
+        headers: dict[str, str] | None = None,
+        cancellable: bool = True,
+    ) -> dict[str, Any]:
+        """Send a request and wait for its result.
+
+        Raises:
+            MCPError: The answer is an error, or the connection closed before there was one.
+        """
+        if self._closed:
+            raise _closed()
+        waiter = self._waiting[number] = _Waiter()
+        try:
+            await self._send(_request(number, method, params), headers)
+            await waiter.answered.wait()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise _closed() from None
+        except anyio.get_cancelled_exc_class():
+            if cancellable:
+                await self._take_back(number)
+            raise
+        finally:
+            del self._waiting[number]
+        return _result(waiter)
+
+    async def notify(self, method: str, params: Params = None) -> None:
+        """Send a notification; a connection that is gone swallows it."""
+        message = JSONRPCNotification(jsonrpc="2.0", method=method)
+        if params is not None:
+            message = JSONRPCNotification(jsonrpc="2.0", method=method, params=dict(params))
+        await self._send_if_open(message)
+
+    async def run(self, listener: Listener, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Read what the other side sends until it sends no more."""
+        try:
+            async with self._write, anyio.create_task_group() as group:
+                task_status.started()
+                await self._read_all(listener, group)
+                self._close()
+                group.cancel_scope.cancel()
+        finally:
+            self._close()
+
+    async def _read_all(self, listener: Listener, group: anyio.abc.TaskGroup) -> None:
+        async with self._read:
+            try:
+                async for item in self._read:
+                    if isinstance(item, SessionMessage):
+                        self._take(item, listener, group)
+                    else:
+                        logger.debug("a transport reports %r", item)
+            except anyio.ClosedResourceError:
+                return
+
+    def _take(self, item: SessionMessage, listener: Listener, group: anyio.abc.TaskGroup) -> None:
+        match item.message:
+            case JSONRPCResponse(id=number, result=result):
+                self._settle(number, result)
+            case JSONRPCError(id=number, error=error):
+                self._settle(number, error)
+            case JSONRPCRequest():
+                group.start_soon(self._serve, item.message, item.metadata, listener)
+            case JSONRPCNotification(method=method, params=params):
+                if method == "notifications/cancelled":
+                    self._cancel((params or {}).get("requestId"))
+                elif not listener.hear(method, params):
+                    group.start_soon(self._deliver, item.metadata, method, params, listener)
+
+    def _settle(self, number: RequestId | None, outcome: dict[str, Any] | ErrorData) -> None:
+        waiter = self._waiting.get(number) if number is not None else None
+        if waiter is None and isinstance(number, str) and number.isdecimal():
+            # Some servers write the numbers they are sent as text.
+            waiter = self._waiting.get(int(number))
+        if waiter is None:
+            logger.debug("an answer to %r, which nobody waits for, is dropped", number)
+        else:
+            waiter.settle(outcome)
+
+    async def _serve(
+        self, request: JSONRPCRequest, metadata: MessageMetadata, listener: Listener
+    ) -> None:
+        """Answer one request of the other side, unless it takes the request back."""
+        with anyio.CancelScope() as scope:
+            self._serving[request.id] = scope
+            try:
+                result = await listener.answer(metadata, request.method, request.params)
+                answer: JSONRPCMessage = JSONRPCResponse(
+                    jsonrpc="2.0", id=request.id, result=result
+                )
+            except MCPError as error:
+                answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=error.error)
+            except Exception:
+                logger.exception("a request of a server could not be answered")
+                failed = ErrorData(code=INTERNAL_ERROR, message="The request failed")
+                answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=failed)
+            finally:
+                del self._serving[request.id]
+            await self._send_if_open(answer)
+
+    async def _deliver(
+        self, metadata: MessageMetadata, method: str, params: Params, listener: Listener
+    ) -> None:
+        try:
+            await listener.deliver(metadata, method, params)
+        except Exception:
+            logger.exception("a notification could not be passed on")
+
+    def _cancel(self, number: object) -> None:
+        scope = self._serving.get(number) if isinstance(number, str | int) else None
+        if scope is not None:
+            scope.cancel()
+
+    async def _take_back(self, number: RequestId) -> None:
+        """Tell the other side, as a courtesy, that an answer is no longer wanted."""
+        with anyio.move_on_after(CANCEL_PATIENCE, shield=True):
+            reason = {"requestId": number, "reason": "the caller does not wait any longer"}
+            await self.notify("notifications/cancelled", reason)
+
+    async def _send_if_open(self, message: JSONRPCMessage) -> None:
+        try:
+            await self._send(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            logger.debug("a message to a connection that is gone is dropped")
+
+    async def _send(self, message: JSONRPCMessage, headers: dict[str, str] | None = None) -> None:
+        metadata = ClientMessageMetadata(headers=headers) if headers else None
+        await self._write.send(SessionMessage(message, metadata=metadata))
+
+    def _close(self) -> None:
+        """Tell everybody who waits that there will be no answer."""
+        self._closed = True
+        for waiter in self._waiting.values():
+            if not waiter.answered.is_set():
+                waiter.settle(_closed().error)
+
+
+def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:
+    """Make a request of values that are known to be right."""
+    if params is None:
+        return JSONRPCRequest(jsonrpc="2.0", id=number, method=method)
+    return JSONRPCRequest.model_construct(jsonrpc="2.0", id=number, method=method, params=params)
+
+
+def _result(waiter: _Waiter) -> dict[str, Any]:
+    outcome = waiter.outcome
+    if isinstance(outcome, ErrorData):
+        raise MCPError(outcome.code, outcome.message, outcome.data)
+    return outcome or {}
+
+
+def _closed() -> MCPError:
+    return MCPError(CONNECTION_CLOSED, "Connection closed")
