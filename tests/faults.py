@@ -148,6 +148,26 @@ def mutations(wire: Wire, identifier: object, size: int) -> None:
     wire.text(identifier, "after the damage")
 
 
+ODD = (None, True, -1, 2**70, "", "x" * 5000, [], {}, [[]], [None], {"a": {}}, 0.5, "\u202e")
+PLACES = (
+    ("content",), ("content", 0), ("content", 0, "text"), ("content", 0, "type"), ("_meta",),
+    ("structuredContent",), ("isError",), ("resultType",), ("requestState",), ("inputRequests",),
+    ("content", 0, "uri"), ("content", 0, "resource"), (),
+)  # fmt: skip
+
+
+def odd(wire: Wire, identifier: object, size: int) -> None:
+    """Answer with something odd in one place of a result; `size` says what and where."""
+    place, value = PLACES[size % len(PLACES)], ODD[size // len(PLACES) % len(ODD)]
+    result: Any = text_result("whole")
+    holder: Any = {"result": result}
+    key: Any = "result"
+    for step in place:
+        holder, key = holder[key], step
+    holder[key] = value
+    wire.answer(identifier, {"content": []} if not place else result)
+
+
 def twice(wire: Wire, identifier: object, _size: int) -> None:
     wire.text(identifier, "first")
     wire.text(identifier, "second")
@@ -283,6 +303,7 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "close_stdout": close_stdout,
     "storm": storm,
     "mutations": mutations,
+    "odd": odd,
     "twice": twice,
     "stranger": stranger,
     "stderr": stderr_flood,

@@ -32,6 +32,9 @@ MAX_WAITING_BYTES = 16 * WAITING_BYTES
 MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
 """Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
 
+NOISE_AT_ONCE = 50
+"""Lines of noise that are read before others have their turn."""
+
 MAX_NOISE = 1000
 """Lines in a row that may be noise before a server is given up."""
 
@@ -91,6 +94,8 @@ class MessageReader:
             while self._decoded:
                 if message := self._accepted(self._decoded.popleft()):
                     return message
+            if self._noise_in_a_row % NOISE_AT_ONCE == NOISE_AT_ONCE - 1:
+                await anyio.lowlevel.checkpoint()
             if self._lines:
                 self._decoded.extend(decode(self._lines.popleft(), self._limit))
             elif self.ended.is_set():

@@ -32,6 +32,8 @@ MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """Bytes a client's message may have."""
 DRAIN_PATIENCE = 5.0
 """Seconds that calls in flight have to finish once no more requests can come."""
+STOP_PATIENCE = 3.0
+"""The same when we are told to stop: whoever told us does not wait for ever."""
 FLUSH_PATIENCE = 1.0
 """Seconds that the last answers have to be written."""
 
@@ -61,10 +63,12 @@ class Outstanding:
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             self._settle(message.id)
 
-    async def settle(self) -> None:
+    async def settle(self, patience: float = DRAIN_PATIENCE) -> None:
         """Wait, within bounds, until nothing is outstanding."""
-        with anyio.move_on_after(DRAIN_PATIENCE):
+        with anyio.move_on_after(patience):
             await self._settled.wait()
+        # What has not come by now is not waited for again when the input ends.
+        self._settled.set()
 
     def _settle(self, request: object) -> None:
         if isinstance(request, str | int):
@@ -153,7 +157,7 @@ async def standard_streams(
 
     async def heed() -> None:
         await stop.wait()
-        await outstanding.settle()
+        await outstanding.settle(STOP_PATIENCE)
         reader.end()
 
     with _non_blocking(stdin), _non_blocking(stdout):

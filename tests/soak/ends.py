@@ -1,0 +1,95 @@
+"""End the aggregator in front of many servers, and see what is left of them."""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from aggregator.stdio.watchdog import COOKIE
+from tests.census import Seen, carrying, descendants, environment
+from tests.soak.client import Client, Json, aggregator, faulty
+
+MANNERS = (
+    (),
+    ("--ignore-eof", "--ignore-term"),
+    ("--ignore-eof", "--fork"),
+    ("--ignore-eof", "--ignore-term", "--daemon"),
+)
+"""How servers behave in turn when the aggregator is killed."""
+
+QUARTER = ((), (), (), ("--ignore-eof", "--ignore-term"))
+"""How they behave when it is told to stop: one in four ignores whatever it is told."""
+
+INTERVAL = 0.01
+GIVEN_UP = 20.0
+"""Seconds after which what is left is taken to stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What one end came to."""
+
+    processes: int
+    """Processes of servers that there were."""
+    seconds: float
+    """Until the last of them was gone."""
+    left: tuple[str, ...]
+    exited: float
+    """Seconds until the aggregator itself was gone."""
+    status: int | None
+
+
+async def measure(directory: Path, number: signal.Signals, count: int) -> Ending:
+    """Run so many servers, call some of them, and send the aggregator a signal."""
+    manners = MANNERS if number == signal.SIGKILL else QUARTER
+    servers = {f"s{each}": _server(manners[each % len(manners)]) for each in range(count)}
+    async with aggregator(directory, servers) as client:
+        await client.ready()
+        cookies = {_cookie(client)}
+        for each in range(0, count, 10):
+            call = {"name": f"s{each}__wait", "arguments": {}}
+            await client.send("tools/call", call)
+        processes = len(_family(cookies))
+        client.process.send_signal(number)
+        began = time.monotonic()
+        exited = list[float]()
+        async with anyio.create_task_group() as group:
+            group.start_soon(_await_exit, client, began, exited)
+            left = await _await_ends(cookies, began)
+            seconds = time.monotonic() - began
+    status = client.process.returncode
+    return Ending(processes, seconds, tuple(str(each) for each in left), exited[0], status)
+
+
+async def _await_ends(cookies: set[str], began: float) -> list[Seen]:
+    """Wait until nothing carries the cookies; return what does for too long."""
+    while left := _family(cookies):
+        if time.monotonic() > began + GIVEN_UP:
+            return left
+        await anyio.sleep(INTERVAL)
+    return []
+
+
+def _server(options: tuple[str, ...]) -> Json:
+    return faulty("ok", *options, callTimeout=60)
+
+
+async def _await_exit(client: Client, began: float, exited: list[float]) -> None:
+    await client.process.wait()
+    exited.append(time.monotonic() - began)
+
+
+def _cookie(client: Client) -> str:
+    """Find what marks the servers of this run."""
+    prefix = f"{COOKIE}=".encode()
+    for process in descendants(client.process.pid):
+        for variable in environment(process.pid).split(b"\0"):
+            if variable.startswith(prefix):
+                return variable.removeprefix(prefix).decode()
+    raise AssertionError("no server carries a cookie")
+
+
+def _family(cookies: set[str]) -> list[Seen]:
+    return [each for each in carrying(cookies) if each.state not in "ZX"]
