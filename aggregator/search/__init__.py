@@ -2,7 +2,7 @@
 
 from aggregator.search.analysis import Analysed, analyse
 from aggregator.search.explain import Contribution
-from aggregator.search.index import Hit, Index
+from aggregator.search.index import Hit, Index, warm_up
 from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
 from aggregator.search.repair import nearest
 
@@ -18,4 +18,5 @@ __all__ = [
     "analyse",
     "nearest",
     "parse_query",
+    "warm_up",
 ]

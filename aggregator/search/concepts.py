@@ -85,7 +85,7 @@ class Reader:
 
     def read(self, query: Keywords) -> Request:
         """Return what the words of a query stand for."""
-        spoken = [parts for term in query.terms for parts in tokens(term)][:MAX_TERMS]
+        spoken = tokens(" ".join(query.terms))[:MAX_TERMS]
         if len(spoken) > LONG:
             self._repaired = self._weights.doubted
         words = dict.fromkeys(part for parts in spoken for part in parts)

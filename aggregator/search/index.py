@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from aggregator.catalog import ToolEntry
-from aggregator.names import ServerName
+from aggregator.names import ServerName, ToolName
 from aggregator.search.analysis import LEVELS, Analysed, Document, analyse
 from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import Contribution, contributions
@@ -171,3 +171,10 @@ class Index:
             if len(found) == limit:
                 break
         return found
+
+
+def warm_up() -> None:
+    """Load what the first query would otherwise wait for; meant for a worker thread."""
+    index = Index()
+    index.update(ServerName("first"), [ToolEntry(ToolName("first__one"), ServerName("first"), {})])
+    index.rank(Keywords("misspelt \u4e2d", ("misspelt", "\u4e2d")), 1)

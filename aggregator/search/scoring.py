@@ -9,7 +9,7 @@ from aggregator.search.concepts import Alternative, Concept, Postings, Request
 from aggregator.search.naming import Called
 from aggregator.search.weights import Weights
 
-BUDGET = 1500
+BUDGET = 1000
 """Postings that may bring in tools; commoner words then only add to those already in."""
 SCARCE = 50
 """Tools that have a word below which its alternatives bring in tools, too."""

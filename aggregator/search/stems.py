@@ -5,6 +5,7 @@ from sys import intern
 
 SHORT = 3
 """Letters of a word, or of what is left of one, that are never taken apart."""
+_NO_PLURALS = frozenset({"news", "series", "species", "kubernetes", "always"})
 
 
 @lru_cache(maxsize=8192)
@@ -17,7 +18,7 @@ def stem(word: str) -> str:
 
 def _singular(word: str) -> str:
     """Take off the ending of a plural, or of a verb's third person."""
-    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")) or word in _NO_PLURALS:
         return word
     if word.endswith("ies") and len(word) > SHORT + 1:
         return word[:-3] + "y"

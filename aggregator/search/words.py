@@ -6,6 +6,7 @@ to both sides.
 
 import re
 import unicodedata
+from functools import cache
 
 from aggregator.search.stems import stem
 
@@ -17,7 +18,8 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 """Scripts written without spaces between words."""
-_RUN = re.compile(rf"([{_UNSPACED}]+)|([^\W_{_UNSPACED}][^\W_{_UNSPACED}\u0300-\u036f]*)")
+_INDIC = "\u0900-\u0dff"
+"""Scripts whose vowel signs are no letters, but belong to words all the same."""
 _ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
 """Accents and vowel points that people leave out when they type."""
@@ -36,12 +38,18 @@ def tokens(text: str) -> list[tuple[str, ...]]:
     if text.isascii():
         return [_humps(run) for run in _ASCII_RUN.findall(text)]
     found: list[tuple[str, ...]] = []
-    for unspaced, run in _RUN.findall(_without_accents(text)):
+    for unspaced, run in _runs().findall(_without_accents(text)):
         if unspaced:
             found += [(gram,) for gram in _grams(unspaced)]
         else:
             found.append(_humps(run))
     return found
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Return what splits a text by script; slow to compile, and plain English does without."""
+    return re.compile(rf"([{_UNSPACED}]+)|((?:[^\W_{_UNSPACED}]|[{_INDIC}])+)")
 
 
 def _humps(run: str) -> tuple[str, ...]:

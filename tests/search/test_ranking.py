@@ -1,6 +1,26 @@
 """What comes first, and what is left out."""
 
+import pytest
+
+from aggregator.names import ServerName
+from aggregator.search import Index, Keywords, parse_query
 from tests.search.tools import entry, index_of, search
+
+OFFICE = (
+    entry("slack__send_message", "Send a message to a channel."),
+    entry("slack__list_channels", "List the channels of the workspace."),
+    entry("github__create_issue", "Create a new issue in a repository."),
+    entry("github__list_issues", "List the issues of a repository."),
+    entry("github__get_issue", "Get one issue by its number."),
+    entry("mail__send_email", "Send an email to one or more people.", hint="newsletter"),
+    entry("weather__get_forecast", "Forecast for a city: temperature and wind."),
+    entry("files__read_file", "Read a text file from disk."),
+    entry("files__delete_file", "Delete a file."),
+)
+
+
+def first(text: str) -> str:
+    return search(index_of(*OFFICE), text)[0]
 
 
 def test_the_example_people_know():
@@ -15,3 +35,154 @@ def test_the_example_people_know():
         "slack__list_channels",
         "email__send_email",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create issue",
+        "createIssue",
+        "CreateIssue",
+        "create_issue",
+        "create-issue",
+        "CREATE ISSUE",
+        "createissue",
+        "issue create",
+        "creating issues",
+        "github create issue",
+        "create isue",
+        "crate issue",
+        "githbu create issue",
+    ],
+)
+def test_a_name_is_found_however_it_is_written(text: str):
+    assert first(text) == "github__create_issue"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("I need to tell the team that the deploy is done", "slack__send_message"),
+        ("will I need an umbrella tomorrow", "weather__get_forecast"),
+        ("remove a file", "files__delete_file"),
+        ("newsletter", "mail__send_email"),
+        ("slak message", "slack__send_message"),
+        ("forec", "weather__get_forecast"),
+        ("please could you show me what is in this text file", "files__read_file"),
+    ],
+)
+def test_a_need_finds_the_tool_for_it(text: str, name: str):
+    assert first(text) == name
+
+
+def test_a_word_itself_beats_a_word_that_means_the_same():
+    index = index_of(entry("a__remove_page"), entry("b__delete_page"))
+    assert search(index, "delete page") == ["b__delete_page", "a__remove_page"]
+    assert search(index, "remove page") == ["a__remove_page", "b__delete_page"]
+
+
+def test_a_tool_that_has_none_of_the_words_is_left_out():
+    assert search(index_of(*OFFICE), "zebra") == []
+    assert "weather__get_forecast" not in search(index_of(*OFFICE), "issue", limit=50)
+
+
+def test_equal_tools_come_in_the_order_of_the_catalog():
+    entries = [entry(f"{server}__ping", f"Ping {server}.") for server in ("red", "blue", "green")]
+    assert search(index_of(*entries), "ping") == ["red__ping", "blue__ping", "green__ping"]
+
+
+def test_singular_and_plural_are_told_apart_when_both_are_there():
+    index = index_of(entry("hub__get_user"), entry("hub__get_users"))
+    assert search(index, "get users")[0] == "hub__get_users"
+    assert search(index, "user get")[0] == "hub__get_user"
+
+
+@pytest.mark.parametrize("text", ["+slack send", "send +slack", '+"slack" send'])
+def test_a_required_word_is_in_every_hit(text: str):
+    assert search(index_of(*OFFICE), text) == ["slack__send_message", "slack__list_channels"]
+
+
+def test_a_required_part_of_a_name_is_enough():
+    assert search(index_of(*OFFICE), "+forec temperature") == ["weather__get_forecast"]
+
+
+def test_a_required_word_that_nothing_has_leaves_nothing():
+    assert search(index_of(*OFFICE), "+zebra send") == []
+
+
+def test_a_required_word_may_stand_in_hint_or_parameters():
+    schema = {"properties": {"zebra_count": {"description": "stripes"}}}
+    index = index_of(*OFFICE, entry("zoo__feed", inputSchema=schema))
+    assert search(index, "+newsletter send") == ["mail__send_email"]
+    assert search(index, "+stripes") == ["zoo__feed"]
+
+
+def test_a_phrase_is_found_before_its_words_apart():
+    index = index_of(
+        entry("a__one", "The message you may want to send."),
+        entry("b__two", "Can send a message."),
+    )
+    assert search(index, '"send a message"') == ["b__two"]
+
+
+def test_a_phrase_that_nobody_says_is_just_words():
+    assert search(index_of(*OFFICE), '"message send"')[0] == "slack__send_message"
+
+
+def test_quotes_around_a_value_in_a_request_demand_nothing():
+    index = index_of(*OFFICE, entry("x__y", "hello from here"))
+    text = 'create an issue in the repository with the title "hello from here" today'
+    assert search(index, text)[0] == "github__create_issue"
+
+
+@pytest.mark.parametrize("text", ["server:github", "mcp__github", "github__", "server:GitHub"])
+def test_a_server_alone_is_all_its_tools_in_order(text: str):
+    expected = ["github__create_issue", "github__list_issues", "github__get_issue"]
+    assert search(index_of(*OFFICE), text) == expected
+    assert search(index_of(*OFFICE), text, limit=2) == expected[:2]
+
+
+def test_a_server_with_words_is_a_filter():
+    assert search(index_of(*OFFICE), "server:slack list issue") == ["slack__list_channels"]
+
+
+def test_servers_are_matched_without_regard_to_dashes():
+    index = index_of(entry("my-server_2__ping"))
+    assert search(index, "server:My_Server-2") == ["my-server_2__ping"]
+    assert search(index, "server:other ping") == []
+
+
+def test_only_what_may_be_called_is_found():
+    index = index_of(*[entry(f"s{n}__send_message_{n}") for n in range(200)])
+    query = parse_query("send message")
+    assert isinstance(query, Keywords)
+    hits = index.rank(query, 5, among=lambda each: each.name == "s7__send_message_7")
+    assert [hit.entry.name for hit in hits] == ["s7__send_message_7"]
+
+
+def test_a_filter_alone_respects_what_may_be_called():
+    query = Keywords("server:github", servers=("github",))
+    hits = index_of(*OFFICE).rank(query, 5, among=lambda each: "list" in each.name)
+    assert [hit.entry.name for hit in hits] == ["github__list_issues"]
+
+
+def test_words_of_the_servers_description_find_its_tools():
+    index = Index([ServerName("acme")])
+    index.update(ServerName("acme"), [entry("acme__run")], description="Payroll and holidays")
+    assert search(index, "payroll") == ["acme__run"]
+
+
+def test_the_parts_of_a_score_add_up():
+    index = index_of(*OFFICE)
+    query = parse_query("github create isue in repository")
+    assert isinstance(query, Keywords)
+    hit = index.rank(query, 1)[0]
+    why = index.explain(query, hit.entry)
+    assert sum(each.score for each in why) == pytest.approx(hit.score, rel=0.01)
+    assert {("isue", "issu", "name"), ("github", "github", "server")} <= {
+        (each.word, each.term, each.field) for each in why
+    }
+
+
+def test_what_is_not_indexed_has_no_explanation():
+    assert index_of(*OFFICE).explain(Keywords("issue", ("issue",)), entry("x__issue")) == ()

@@ -1,0 +1,134 @@
+"""The index follows the catalog, whatever happens and in whatever order."""
+
+import subprocess
+import sys
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggregator.catalog import ToolEntry
+from aggregator.names import ServerName
+from aggregator.search import Index, Keywords, analyse, nearest, parse_query, warm_up
+from tests.search.tools import entry, index_of, search
+
+Tools = dict[str, dict[str, str]]
+"""The descriptions of the tools of each server, by name."""
+
+WORDS = ["get", "list", "create", "delete", "issue", "user", "file", "page", "message", "price"]
+names = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map("_".join)
+texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
+tools = st.dictionaries(names, texts, min_size=1, max_size=4)
+catalogs = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), tools, min_size=1)
+queries = st.lists(st.sampled_from([*WORDS, "isue", "wether"]), min_size=1, max_size=5).map(
+    " ".join
+)
+
+
+def entries_of(server: str, own: dict[str, str]) -> list[ToolEntry]:
+    return [entry(f"{server}__{name}", text) for name, text in own.items()]
+
+
+def filled(catalog: Tools, arrival: list[str]) -> Index:
+    index = Index([ServerName(server) for server in ("b", "a")])
+    for server in arrival:
+        index.update(ServerName(server), entries_of(server, catalog[server]))
+    return index
+
+
+@given(catalogs, queries, st.randoms(use_true_random=False))
+def test_the_order_of_arrival_changes_nothing(catalog: Tools, query: str, random: Random):
+    arrival = sorted(catalog)
+    shuffled = random.sample(arrival, len(arrival))
+    assert search(filled(catalog, arrival), query) == search(filled(catalog, shuffled), query)
+
+
+@given(catalogs, queries)
+def test_a_server_that_left_and_came_back_was_never_away(catalog: Tools, query: str):
+    index = filled(catalog, sorted(catalog))
+    before = search(index, query)
+    server = max(catalog)
+    index.remove(ServerName(server))
+    index.update(ServerName(server), entries_of(server, catalog[server]))
+    assert search(index, query) == before
+
+
+@given(catalogs, queries)
+def test_removing_everything_leaves_nothing(catalog: Tools, query: str):
+    index = filled(catalog, sorted(catalog))
+    assert len(index) == sum(map(len, catalog.values()))
+    for server in catalog:
+        index.remove(ServerName(server))
+    assert len(index) == 0
+    assert search(index, query) == []
+    assert not any(search(index, word) for word in WORDS)
+
+
+@given(catalogs, names, texts, names, texts)
+def test_an_exact_name_stays_first_whatever_joins(
+    catalog: Tools, name: str, text: str, other: str, also: str
+):
+    servers = {**catalog, "d": {name: text}}
+    alone = filled(servers, sorted(servers))
+    wanted = search(alone, name.replace("_", " "))[0].partition("__")[2]
+    assert {*wanted.split("_")} == {*name.split("_")}
+    alone.update(ServerName("e"), [entry(f"e__{other}_zebra", also)])
+    assert search(alone, name.replace("_", " "))[0].partition("__")[2] == wanted
+
+
+@given(catalogs, queries, st.integers(-1, 8))
+def test_the_limit_is_respected(catalog: Tools, query: str, limit: int):
+    found = search(filled(catalog, sorted(catalog)), query, limit)
+    assert len(found) <= max(0, limit)
+    assert len(found) == len(set(found))
+
+
+@settings(deadline=None)
+@given(st.text(max_size=300) | st.text(alphabet='+"_: getisu中文ไทย\u0301\x00', max_size=300))
+def test_no_query_fails(text: str):
+    index = index_of(entry("a__get_issue", "Get an issue"), entry("b__中文工具", "获取天气信息"))
+    query = parse_query(text)
+    if isinstance(query, Keywords):
+        for hit in index.rank(query, 5):
+            assert index.explain(query, hit.entry) or not query.terms or query.servers
+
+
+def test_an_update_replaces_what_the_server_had():
+    index = index_of(entry("a__old_tool"), entry("b__blue_tool"))
+    index.update(ServerName("a"), [entry("a__new_tool")])
+    assert search(index, "old") == []
+    assert search(index, "tool") == ["a__new_tool", "b__blue_tool"]
+    index.update(ServerName("a"), [])
+    assert search(index, "tool") == ["b__blue_tool"]
+    assert len(index) == 1
+
+
+def test_what_was_read_elsewhere_can_be_applied():
+    analysed = analyse(ServerName("a"), [entry("a__ping")], "Network things")
+    index = Index()
+    index.apply(analysed)
+    index.apply(analysed)
+    assert search(index, "network ping") == ["a__ping"]
+    assert len(index) == 1
+
+
+def test_an_empty_index_finds_nothing():
+    assert search(Index(), "anything at all") == []
+
+
+def test_the_nearest_names_are_suggested():
+    known = ["github__create_issue", "github__list_issues", "slack__send_message"]
+    assert nearest("github__creat_isue", known)[0] == "github__create_issue"
+    assert nearest("Slack send", known, limit=1) == ["slack__send_message"]
+    assert nearest("qqqq", known) == []
+    assert nearest("x" * 10_000, known) == []
+
+
+def test_warming_up_loads_the_spelling_matcher():
+    warm_up()
+    assert "rapidfuzz" in sys.modules
+
+
+def test_the_spelling_matcher_is_loaded_only_when_needed():
+    program = "import sys, aggregator.search; sys.exit('rapidfuzz' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
