@@ -36,6 +36,7 @@ The rooms, from the outside in. Imports point down.
     config       servers.yaml as a value
     memory       what is remembered between runs
     names        the names clients see, and the way back
+    secrecy      what must not be shown or written down
     errors       the tree
 
 Below the line nothing does I/O, but for reading the file and remembering: values and functions.

@@ -1,5 +1,6 @@
 """How a connection to a server, or the attempt at one, came to its end, in words."""
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.connect import LinkLostError
 from aggregator.inflight import Undone
+from aggregator.stdio.process import SpawnError
 
 FAILURES = (OSError, TimeoutError, MCPError, LinkLostError, ValueError, anyio.BrokenResourceError)
 """What a server can do to us. Anything else is a bug of ours and must be seen."""
@@ -44,8 +46,15 @@ def explain(error: BaseException, connect_timeout: float) -> Loss:
         return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
     if isinstance(error, TimeoutError):
         return Loss(f"it was not ready within {connect_timeout:g} s")
-    hopeless = isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError)
-    return Loss(in_words(error), hopeless=hopeless)
+    return Loss(in_words(error), hopeless=_is_hopeless(error))
+
+
+def _is_hopeless(error: BaseException) -> bool:
+    """Whether it will be the same next time: what cannot be run today cannot be run tomorrow."""
+    cause = error.__cause__ if isinstance(error, SpawnError) else error
+    if isinstance(cause, OSError) and cause.errno == errno.ENOEXEC:
+        return True
+    return isinstance(cause, FileNotFoundError | PermissionError | NotADirectoryError)
 
 
 def most_telling(failures: BaseExceptionGroup[Exception]) -> Exception:

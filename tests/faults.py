@@ -148,7 +148,21 @@ def mutations(wire: Wire, identifier: object, size: int) -> None:
     wire.text(identifier, "after the damage")
 
 
-ODD = (None, True, -1, 2**70, "", "x" * 5000, [], {}, [[]], [None], {"a": {}}, 0.5, "\u202e")
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    2**70,
+    "",
+    "x" * 5000,
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": {}},
+    0.5,
+    "\u202e",
+)
 PLACES = (
     ("content",), ("content", 0), ("content", 0, "text"), ("content", 0, "type"), ("_meta",),
     ("structuredContent",), ("isError",), ("resultType",), ("requestState",), ("inputRequests",),
@@ -220,6 +234,20 @@ def redos(wire: Wire, identifier: object, _size: int) -> None:
     """Answer with what the pattern of the tool's own schema takes for ever to refuse."""
     result = text_result("a" * 30 + "!") | {"structuredContent": {"text": "a" * 30 + "!"}}
     wire.answer(identifier, result)
+
+
+def confess(wire: Wire, identifier: object, _size: int) -> None:
+    """Say everywhere but in the answer what the process was given."""
+    wire.write(confession())
+    wire.text(identifier, "confessed")
+
+
+def confession() -> bytes:
+    given = [*os.environ.values(), *sys.argv]
+    told = "".join(f"given: {value}\n" for value in given if "canary" in value).encode()
+    sys.stderr.buffer.write(told)
+    sys.stderr.buffer.flush()
+    return told
 
 
 def die(_wire: Wire, _identifier: object, _size: int) -> None:
@@ -311,6 +339,7 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "asking": asking,
     "reporting": reporting,
     "chatting": chatting,
+    "confess": confess,
     "redos": redos,
     "fork": fork,
     "fork_and_die": fork_and_die,

@@ -7,7 +7,7 @@ the process was given; `fault` (`kind`, `size`) does what `faults.FAULTS` has un
 under MODE, so that the same process can be asked afterwards whether it is still of use.
 
 MODE is a fault's name, `ok`, or what is wrong before any tool is called:
-  exit_at_start hang_initialize hang_list slow_start flood
+  exit_at_start confess_at_start hang_initialize hang_list slow_start flood
   cursor_same cursor_aba cursor_empty cursor_infinite cursor_slow
   duplicates bad_tools schema_bomb deep_schema megabyte_description redos
   notify_on_list change_on_restart
@@ -31,7 +31,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from faults import CHANGED, FAULTS, Json, Wire, leave_behind, sleep_for_ever, text_result
+from faults import (
+    CHANGED,
+    FAULTS,
+    Json,
+    Wire,
+    confession,
+    leave_behind,
+    sleep_for_ever,
+    text_result,
+)
 
 MODERN = "2026-07-28"
 
@@ -236,7 +245,9 @@ def main(mode: str, options: dict[str, str]) -> None:
     for kind in {"fork", "daemon"} & set(options):
         leave_behind(daemon=kind == "daemon")
     server = Server(mode, options)
-    if mode == "exit_at_start":
+    if mode == "confess_at_start":
+        confession()
+    if mode in ("exit_at_start", "confess_at_start"):
         sys.stderr.write("cannot start: no such database\n")
         raise SystemExit(1)
     if mode == "slow_start":

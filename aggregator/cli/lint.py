@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from aggregator.cli.secrets import is_secret, looks_secret
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
 from aggregator.config.source import read_text
+from aggregator.secrecy import is_secret, looks_secret
 
 Severity = Literal["error", "warning"]
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import TextIO
 
-from aggregator.cli.secrets import is_secret
 from aggregator.config import Config, ServerConfig
+from aggregator.secrecy import is_secret, secret_arguments
 
 LEVELS = (logging.ERROR, logging.INFO, logging.DEBUG)
 """What is logged without `-v`, with it, and with `-vv`."""
@@ -61,3 +61,4 @@ def _secrets(servers: Iterable[ServerConfig]) -> Iterable[str]:
         for name, value in (*server.env.items(), *server.headers.items()):
             if is_secret(name, value):
                 yield from {value, value.rpartition(" ")[2]}
+        yield from (value for _, value in secret_arguments(server.args))

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from aggregator.cli.dialects import variable_name
 from aggregator.cli.documents import is_list, is_mapping
-from aggregator.cli.secrets import SHORTEST, is_secret, looks_secret, names_secret
+from aggregator.secrecy import SHORTEST, is_secret, looks_secret, names_secret
 
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)
 _OPTION = re.compile(r"(?P<option>--?[\w.-]+)=(?P<value>.+)", re.DOTALL)

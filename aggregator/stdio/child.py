@@ -13,6 +13,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from mcp.client.stdio import get_default_environment
 
+from aggregator.secrecy import secret_arguments
 from aggregator.stdio.decoding import Noise
 from aggregator.stdio.pipes import MAX_NOISE, MessageReader, MessageWriter, discard, read_some
 from aggregator.stdio.process import Pipes, Process, close_pipe, describe_status, spawn
@@ -59,7 +60,7 @@ class Child:
         self._process = process
         self._pipes = pipes
         self._log = log
-        self._redact = Redaction(spec.env)
+        self._redact = Redaction({**dict(secret_arguments(spec.args)), **spec.env})
         self._stderr = Tail()
         self._stderr_allowance = Allowance(LOGGED_PER_MINUTE)
         self._noise_allowance = Allowance(LOGGED_PER_MINUTE)

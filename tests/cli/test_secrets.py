@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from aggregator.cli.dialects import Dialect
-from aggregator.cli.secrets import is_secret
 from aggregator.cli.vault import Vault, env_lines, secrets_in
 from aggregator.config.dotenv import read_env_file
+from aggregator.secrecy import is_secret, secret_arguments
 
 EVERY_WAY = ("env", "braces", "place", "input", "file", "bare", "percent", "curly", "secrets")
 
@@ -147,3 +147,12 @@ def test_every_secret_of_a_file_is_known_before_it_is_shown() -> None:
     }
 
     assert {"tttttttt", "pppppppp", "kkkkkkkk"} <= secrets_in(tree)
+
+
+def test_secrets_are_found_among_the_arguments_of_a_command() -> None:
+    arguments = ["-m", "server", "--token", "abcdef123456", "--api-key=ghijkl789012", "--port=8080"]
+
+    assert list(secret_arguments(arguments)) == [
+        ("--token", "abcdef123456"),
+        ("--api-key", "ghijkl789012"),
+    ]

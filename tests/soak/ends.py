@@ -49,27 +49,25 @@ async def measure(directory: Path, number: signal.Signals, count: int) -> Ending
         await client.ready()
         cookies = {_cookie(client)}
         for each in range(0, count, 10):
-            call = {"name": f"s{each}__wait", "arguments": {}}
+            call: Json = {"name": f"s{each}__wait", "arguments": {}}
             await client.send("tools/call", call)
         processes = len(_family(cookies))
         client.process.send_signal(number)
         began = time.monotonic()
         exited = list[float]()
+        gone = list[float]()
         async with anyio.create_task_group() as group:
             group.start_soon(_await_exit, client, began, exited)
-            left = await _await_ends(cookies, began)
-            seconds = time.monotonic() - began
-    status = client.process.returncode
-    return Ending(processes, seconds, tuple(str(each) for each in left), exited[0], status)
+            group.start_soon(_await_ends, cookies, began, gone)
+    left = tuple(str(each) for each in _family(cookies))
+    return Ending(processes, gone[0], left, exited[0], client.process.returncode)
 
 
-async def _await_ends(cookies: set[str], began: float) -> list[Seen]:
-    """Wait until nothing carries the cookies; return what does for too long."""
-    while left := _family(cookies):
-        if time.monotonic() > began + GIVEN_UP:
-            return left
+async def _await_ends(cookies: set[str], began: float, gone: list[float]) -> None:
+    """Wait until nothing carries the cookies, or for too long."""
+    while _family(cookies) and time.monotonic() < began + GIVEN_UP:  # noqa: ASYNC110 - no event
         await anyio.sleep(INTERVAL)
-    return []
+    gone.append(time.monotonic() - began)
 
 
 def _server(options: tuple[str, ...]) -> Json:

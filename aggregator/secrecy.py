@@ -1,6 +1,8 @@
 """Tell what must not be shown or written down from what may."""
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 SHORTEST = 6
 """Characters below which a value is a setting, not a secret."""
@@ -28,6 +30,16 @@ def is_secret(name: str, value: str) -> bool:
     if rest != value.strip() or len(rest) < SHORTEST or _HARMLESS.fullmatch(rest):
         return False
     return names_secret(name)
+
+
+def secret_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the option and the value of each argument that should be kept out of sight."""
+    for before, argument in pairwise(("", *arguments)):
+        name, equals, value = argument.partition("=")
+        if equals and is_secret(name, value):
+            yield name, value
+        elif is_secret("" if equals or "=" in before else before, argument):
+            yield before, argument
 
 
 def looks_secret(value: str) -> bool:
