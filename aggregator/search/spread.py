@@ -8,6 +8,8 @@ from aggregator.search.weights import Weights
 
 FREE = 1
 """Further tools of one server that are shown before the next ones count less."""
+PLACES = 10
+"""Places that are filled one by one; each costs more than the one before."""
 ALIKE = 0.8
 """The share of words from which two tools of one server count as the same."""
 
@@ -16,11 +18,11 @@ def spread(ordered: Sequence[Score], limit: int, weights: Weights) -> list[Score
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(ordered)
     picked: list[Score] = []
-    while left and len(picked) < limit:
+    while left and len(picked) < min(limit, PLACES):
         # Whatever else there is, a tool that the query names comes first.
         first = not picked and left[0].called
         picked.append(left.pop(0 if first else _freshest(left, picked, weights)))
-    return picked
+    return picked + left[: max(0, limit - len(picked))]
 
 
 def _freshest(left: Sequence[Score], picked: Sequence[Score], weights: Weights) -> int:

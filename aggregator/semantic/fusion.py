@@ -12,7 +12,7 @@ from aggregator.names import ToolName
 from aggregator.search import Hit, Keywords
 from aggregator.search.words import stem, words
 
-WEIGHT = 0.6
+WEIGHT = 0.58
 """What meaning counts for, of 1; the rest is for the words."""
 CANDIDATES = 64
 """Tools found by words that are ranked again; further down nothing is left to gain."""
