@@ -9,7 +9,7 @@ from aggregator.search.analysis import LEVELS, Analysed, Document, analyse
 from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import Contribution, contributions
 from aggregator.search.filters import Filter
-from aggregator.search.naming import UNTELLING, as_written, called
+from aggregator.search.naming import UNTELLING, as_written, called, namesakes
 from aggregator.search.query import Keywords
 from aggregator.search.repair import Vocabulary
 from aggregator.search.scoring import Place, Score, best, complete, promising
@@ -18,6 +18,9 @@ from aggregator.search.weights import WEIGHTS, Weights
 
 SHORTLIST = 64
 """Tools of which the score is worked out in full."""
+
+ENOUGH = 4
+"""Tools to choose from for each hit that is wanted, at least."""
 
 Allowed = Callable[[ToolEntry], bool]
 
@@ -88,13 +91,16 @@ class Index:
             return []
         if not request.concepts:
             return self._in_order(allowed, limit, among)
-        hits = self._ranked(request, limit, allowed, among)
-        if among is None or len(hits) >= limit:
-            return hits
-        # What may be shown may be far down the list: ask for everything that may.
-        everything = self._documents.keys() if allowed is None else allowed
-        passing = {slot for slot in everything if among(self._documents[slot].entry)}
-        return self._ranked(request, limit, passing, None)
+        slots = self._shortlist(request, limit, allowed)
+        if among is not None:
+            kept = [slot for slot in slots if among(self._documents[slot].entry)]
+            if len(kept) < len(slots) and len(kept) < ENOUGH * limit:
+                # What may be shown is far down the list: begin with what may.
+                everything = self._documents.keys() if allowed is None else allowed
+                passing = {slot for slot in everything if among(self._documents[slot].entry)}
+                kept = self._shortlist(request, limit, passing)
+            slots = kept
+        return self._picked(slots, request, limit)
 
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
@@ -129,21 +135,22 @@ class Index:
         reader = Reader(self._postings, len(self._documents), self._vocabulary, self._weights)
         return reader.read(query)
 
-    def _ranked(
-        self, request: Request, limit: int, allowed: set[int] | None, among: Allowed | None
-    ) -> list[Hit]:
-        """Score what is promising, and pick the best of it."""
+    def _shortlist(self, request: Request, limit: int, allowed: set[int] | None) -> list[int]:
+        """Return the tools that are worth to be scored in full."""
         guesses = promising(request, self._postings, allowed)
-        if among is not None:
-            guesses = {
-                slot: guess for slot, guess in guesses.items() if among(self._documents[slot].entry)
-            }
-        slots = best(guesses, self._places, 4 * limit, max(SHORTLIST, 4 * limit))
-        found = sorted(
+        slots = best(guesses, self._places, ENOUGH * limit, max(SHORTLIST, ENOUGH * limit))
+        named = namesakes(request.words, self._postings, self._documents)
+        named = [slot for slot in named if allowed is None or slot in allowed]
+        named.sort(key=self._places.__getitem__)
+        return list({*slots, *named[:SHORTLIST]})
+
+    def _picked(self, slots: Iterable[int], request: Request, limit: int) -> list[Hit]:
+        """Return the best of some tools, best first."""
+        ordered = sorted(
             self._scored(slots, request).values(),
             key=lambda score: (-score.called, -score.written, -score.total, score.place),
         )
-        picked = spread(found, limit, self._weights)
+        picked = spread(ordered, limit, self._weights)
         return [Hit(score.document.entry, score.total) for score in picked]
 
     def _scored(self, slots: Iterable[int], request: Request) -> dict[int, Score]:

@@ -1,9 +1,10 @@
 """Whether a query is the name of a tool: in any order, in any case, with one slip at most."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import IntEnum
 
 from aggregator.search.analysis import ANY_SERVER, Document
+from aggregator.search.concepts import Postings
 from aggregator.search.lexicon import STOP_WORDS
 from aggregator.search.words import stem
 
@@ -39,6 +40,19 @@ def called(words: Sequence[str], document: Document, known: Container[str]) -> C
         meant = missing or (*document.parts, *document.host.spelled, *ANY_SERVER)
         return Called(any(one_slip(left[0], each) for each in meant))
     return Called.NO
+
+
+def namesakes(
+    words: Iterable[str], postings: Postings, documents: Mapping[int, Document]
+) -> list[int]:
+    """Return the tools whose names have no words but these, and which have all of them."""
+    stems = {stem(word) for word in words}
+    telling = {stem(word) for word in words if word not in UNTELLING}
+    holders = sorted((postings.get(each, {}).keys() for each in telling), key=len)
+    having = set(holders[0]) if holders else set[int]()
+    for more in holders[1:]:
+        having &= more
+    return [slot for slot in having if documents[slot].named <= stems]
 
 
 def as_written(words: Iterable[str], document: Document) -> int:

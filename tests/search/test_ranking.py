@@ -160,6 +160,14 @@ def test_only_what_may_be_called_is_found():
     assert [hit.entry.name for hit in hits] == ["s7__send_message_7"]
 
 
+def test_what_may_not_be_called_makes_room_for_the_next():
+    index = index_of(*[entry(f"s{n}__send_message_{n}") for n in range(200)])
+    query = parse_query("send message")
+    assert isinstance(query, Keywords)
+    hits = index.rank(query, 2, among=lambda each: each.server != "s0")
+    assert [hit.entry.name for hit in hits] == ["s1__send_message_1", "s2__send_message_2"]
+
+
 def test_a_filter_alone_respects_what_may_be_called():
     query = Keywords("server:github", servers=("github",))
     hits = index_of(*OFFICE).rank(query, 5, among=lambda each: "list" in each.name)
@@ -186,3 +194,32 @@ def test_the_parts_of_a_score_add_up():
 
 def test_what_is_not_indexed_has_no_explanation():
     assert index_of(*OFFICE).explain(Keywords("issue", ("issue",)), entry("x__issue")) == ()
+
+
+def test_what_is_explained_may_match_by_another_word_or_not_at_all():
+    index = index_of(entry("a__x", "Nothing."), entry("a__remove_page"), entry("b__delete_user"))
+    why = index.explain(Keywords("", ("delete", "page", "user")), entry("a__remove_page"))
+    assert [(each.word, each.term) for each in why if each.word] == [
+        ("delete", "remov"),
+        ("page", "pag"),
+    ]
+
+
+def test_a_name_of_common_words_is_found_among_thousands():
+    kinds = ("item", "page", "user", "note", "file", "issue", "order", "price")
+    deeds = ("get", "list", "create", "update", "delete")
+    crowd = [
+        entry(f"server{n}__{deed}_{kind}", f"{deed} the data of a {kind}")
+        for n in range(50)
+        for deed in deeds
+        for kind in kinds
+    ]
+    index = index_of(*crowd, entry("last__get_user_data_list"))
+    assert len(index) == 2001
+    assert search(index, "get data list user")[0] == "last__get_user_data_list"
+    assert search(index, "get the data of a user")[0].endswith("__get_user")
+
+
+def test_a_tool_without_a_word_in_its_name_is_found_by_its_description():
+    index = index_of(entry("!!!__???", "Fold a paper crane"))
+    assert search(index, "paper crane") == ["!!!__???"]
