@@ -30,6 +30,12 @@ from aggregator.stdio.weight import is_affordable
 REPAIRED_SHARE = 4
 """A line is repaired only up to this fraction of the limit: it takes several copies of it."""
 
+REPLACEMENT = "\ufffd"
+"""What stands for each byte that is not UTF-8."""
+
+MAX_REPLACED = 100_000
+"""Bytes that may be replaced in one line; with more of them it is no text."""
+
 SEPARATED_BYTES = 1024 * 1024
 """Bytes up to which a line is searched for glued messages: each is parsed twice for it."""
 
@@ -78,6 +84,8 @@ def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
     if len(line) > limit // REPAIRED_SHARE:
         return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
     text = line.decode(errors="replace")
+    if text.count(REPLACEMENT) > MAX_REPLACED:
+        return [_refused(line, line, "too much of it is not UTF-8")]
     try:
         return _messages(_parsed(text), line)
     except ValueError:

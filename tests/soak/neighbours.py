@@ -41,7 +41,6 @@ NEIGHBOURS: dict[str, Fault] = {
     "floods stdout": Fault("noise", 900),
     "floods stderr": Fault("stderr", 20_000),
     "storms list_changed": Fault("storm", 20_000),
-    "8 MiB lines": Fault("hugeline", 8 * MEBIBYTE),
     "32 MiB lines": Fault("hugeline", 32 * MEBIBYTE),
     "ReDoS": Fault("redos", mode="redos"),
 }

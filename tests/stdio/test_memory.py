@@ -12,7 +12,7 @@ from tests.stdio.memory import ALLOWED, MEBIBYTE, measured
         ("hugeline", 16, "passed"),
         ("hugeline", 64, "refused"),
         ("hugeline", 256, "refused"),
-        ("hugebytes", 4, "passed"),
+        ("hugebytes", 4, "refused"),
         ("hugebytes", 16, "refused"),
         ("hugeobjects", 1, "passed"),
         ("hugeobjects", 16, "refused"),

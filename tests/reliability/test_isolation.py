@@ -1,0 +1,43 @@
+"""A broken server costs its own calls, and nobody else's."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.soak import hangs, kills, stalls
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_killing_servers_under_load_costs_only_their_calls_in_flight(tmp_path: Path) -> None:
+    outcome = await kills.measure(tmp_path, servers=4, kills=6, pause=0.2)
+
+    assert outcome.calls > 0
+    assert outcome.wrong == []
+    assert outcome.odd_errors == []
+    assert outcome.strays == []
+    assert len(outcome.errors) == 6 * kills.WAITING
+    assert max(outcome.errors) <= 1
+    assert max(outcome.returns) <= 5
+
+
+async def test_a_caller_waits_no_longer_than_its_timeout(tmp_path: Path) -> None:
+    """Also if the server has stopped reading, and there is a megabyte to be read."""
+    waits = await hangs.measure(tmp_path, 1.0, 2)
+
+    assert len(waits) == 4
+    assert max(wait.seconds for wait in waits) <= 1.5
+    assert all("taken effect" in wait.said for wait in waits)
+
+
+async def test_no_fault_stops_the_event_loop(tmp_path: Path) -> None:
+    """The longest faults, by the processor time they take: the machine is not ours alone."""
+    faults = ("hugeline", "hugebytes", "hugeescapes", "hugekeys", "noise", "storm", "mutations")
+    found = await stalls.during_calls(tmp_path, faults)
+
+    assert {stall.fault: stall.busy for stall in found if stall.busy > 0.1} == {}

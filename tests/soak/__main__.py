@@ -1,0 +1,164 @@
+"""Measure what `docs/reliability.md` says, row by row.
+
+python -m tests.soak [--quick] [ROW ...]
+"""
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+
+import anyio
+
+from tests.soak import (
+    canaries,
+    crowd,
+    ends,
+    hangs,
+    kills,
+    messages,
+    mutations,
+    neighbours,
+    stalls,
+    storms,
+)
+
+Row = Callable[[Path, bool], AsyncIterator[str]]
+"""Yields the lines of one row; the directory is its own, and `quick` makes it shorter."""
+
+
+async def kill_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    servers, times = (4, 8) if quick else (20, 100)
+    found = await kills.measure(directory, servers=servers, kills=times, pause=3)
+    yield f"{times} kills of {servers} servers under load"
+    yield f"{found.calls} calls of the others, {len(found.wrong)} lost or wrong"
+    slowest = 1000 * max(found.errors)
+    yield f"{len(found.errors)} calls in flight, one error each, after {slowest:.0f} ms at the most"
+    yield f"{len(found.odd_errors)} other errors, {len(found.strays)} answers to nobody"
+    back = sorted(found.returns)
+    yield f"back after {back[len(back) // 2]:.2f} s in the middle, {back[-1]:.2f} s at the most"
+
+
+async def neighbour_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for name, fault in neighbours.NEIGHBOURS.items():
+        found = await neighbours.measure(directory, fault, rounds=1 if quick else 8)
+        quiet, beside = found.within()
+        verdict = "ok" if beside <= found.allowed else "TOO MUCH"
+        yield (
+            f"{name:20} p99 {beside:6.2f} ms, {quiet:6.2f} ms in quiet, "
+            f"{found.allowed:6.2f} ms allowed: {verdict}"
+        )
+
+
+async def hang_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    waits = await hangs.measure(directory, 2.0, 2 if quick else 8)
+    for what in sorted({each.what for each in waits}):
+        longest = max(each.seconds for each in waits if each.what == what)
+        yield f"{what}: at most {longest:.2f} s of a time-out of 2 s"
+
+
+async def kill_us_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for _ in range(1 if quick else 20):
+        found = await ends.measure(directory, signal.SIGKILL, 20 if quick else 100)
+        yield f"{found.processes} processes, {len(found.left)} left after {found.seconds:.2f} s"
+
+
+async def stop_us_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for _ in range(1 if quick else 5):
+        found = await ends.measure(directory, signal.SIGTERM, 20 if quick else 100)
+        yield (
+            f"{found.processes} processes, exit with {found.status} after {found.exited:.2f} s, "
+            f"{len(found.left)} left"
+        )
+
+
+async def message_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    most, lost = 0, 0
+    kinds = messages.KINDS[:2] if quick else messages.KINDS
+    for kind in kinds:
+        for size in messages.SIZES:
+            found = await messages.measure(directory, kind, size)
+            most, lost = max(most, found.growth), lost + (not found.survived)
+            yield (
+                f"{kind:12} {size:>11,} bytes {found.outcome:8} {found.seconds:5.2f} s "
+                f"+{found.growth / messages.MEBIBYTE:5.1f} MiB"
+            )
+    allowed = messages.ALLOWED / messages.MEBIBYTE
+    yield f"at most +{most / messages.MEBIBYTE:.1f} MiB of {allowed:.0f}, {lost} connections lost"
+
+
+async def storm_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for kind in storms.STORMS:
+        found = await storms.measure(directory, kind, 10_000 if quick else 100_000)
+        growth = found.growth / messages.MEBIBYTE
+        yield f"{kind:10} {found.seconds:5.1f} s, +{growth:.1f} MiB, {found.answer}"
+
+
+async def mutation_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for side in (mutations.from_client, mutations.from_server):
+        found = await side(directory, 2_000 if quick else 100_000)
+        alive = "alive" if found.alive else "DEAD"
+        yield (
+            f"{side.__name__}: {found.lines} damaged lines, {alive} afterwards, "
+            f"{found.unanswered} unanswered, {found.slowest:.2f} s at the most, "
+            f"{len(found.trouble)} unhandled exceptions in the log"
+        )
+
+
+async def stall_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    found = await stalls.during_calls(directory)
+    found += await stalls.during_listings(directory, 100 if quick else 5_000)
+    found.sort(key=lambda stall: stall.busy)
+    for stall in found[-10:]:
+        work, late = 1000 * stall.busy, 1000 * stall.late
+        yield f"{stall.fault:24} {work:6.1f} ms of work, {late:6.1f} ms late"
+    yield f"{len(found)} faults, at most {1000 * found[-1].busy:.0f} ms"
+
+
+async def canary_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    found = await canaries.measure(directory)
+    yield f"{found.planted} secrets, {len(found.places)} places searched, {len(found.found)} found"
+    for each in found.found:
+        yield each
+
+
+async def crowd_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for servers in (0, 20 if quick else 200):
+        found = await crowd.measure(directory, servers, 45)
+        yield (
+            f"{found.servers} servers, {found.tools} tools: first list after "
+            f"{found.first_list:.2f} s, all ready after {found.ready:.1f} s, "
+            f"{found.memory / messages.MEBIBYTE:.0f} MiB"
+        )
+
+
+ROWS: Mapping[str, Row] = {
+    "kills": kill_row,
+    "neighbours": neighbour_row,
+    "hangs": hang_row,
+    "sigkill": kill_us_row,
+    "sigterm": stop_us_row,
+    "messages": message_row,
+    "storms": storm_row,
+    "mutations": mutation_row,
+    "stalls": stall_row,
+    "canaries": canary_row,
+    "crowd": crowd_row,
+}
+
+
+async def main(names: list[str], quick: bool) -> None:
+    for name in names or ROWS:
+        load = os.getloadavg()[0]
+        sys.stdout.write(f"{name} (load of the machine {load:.1f})\n")
+        with tempfile.TemporaryDirectory() as directory:
+            async for line in ROWS[name](Path(directory), quick):
+                sys.stdout.write(f"  {line}\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    anyio.run(main, [word for word in words if word != "--quick"], "--quick" in words)
