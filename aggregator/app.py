@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 from mcp.server.runner import serve_loop
 
 from aggregator import __version__
@@ -17,6 +18,7 @@ from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
 from aggregator.memory import open_memory, state_path
 from aggregator.reloading import Reloading
+from aggregator.search import warm_up
 from aggregator.semantic.index import open_meaning
 from aggregator.stdio.child import Child, ChildSpec, open_child
 from aggregator.stdio.standard import claimed, standard_streams
@@ -30,6 +32,9 @@ IDENTITY = {"name": "mcp-tool-aggregator", "version": __version__}
 
 HEAD_START = 0.3
 """Seconds that a client has to fetch its first list before the servers compete for the machine."""
+
+WARM_UP_DELAY = 2.0
+"""Seconds after which what the first misspelt query needs is loaded, if none has come."""
 
 STUCK_AFTER = 1.0
 """Seconds a server may leave unread what was written to it before a time-out means it hangs."""
@@ -164,7 +169,10 @@ async def _run_after_first_list(fleet: Fleet, server: Upstream) -> None:
     """Answer the client's first questions before anything else wants the processor."""
     with anyio.move_on_after(HEAD_START):
         await server.listed.wait()
-    await fleet.run()
+    async with anyio.create_task_group() as group:
+        group.start_soon(fleet.run)
+        await anyio.sleep(WARM_UP_DELAY)
+        await to_thread.run_sync(warm_up)
 
 
 async def _heed_signals(

@@ -1,15 +1,24 @@
 """All servers at once: run each, fold what they report into the current catalog."""
 
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 
 from aggregator.asking import joint
-from aggregator.catalog import Catalog, Failed, JsonObject, Pending, Ready, ServerState
+from aggregator.catalog import (
+    Catalog,
+    Failed,
+    JsonObject,
+    Pending,
+    Ready,
+    ServerState,
+    ToolEntry,
+)
 from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect
 from aggregator.downstream import Downstream, Surroundings
@@ -18,9 +27,13 @@ from aggregator.errors import ServerUnavailableError
 from aggregator.inflight import Caller
 from aggregator.memory import Memory, Oblivion
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
-from aggregator.search import Index
+from aggregator.search import Index, analyse
 from aggregator.semantic.index import Meaning, NoMeaning
 
+LARGE_LISTING = 100
+"""Tools that are read at once when their server is ready; more are read in a thread."""
+LARGE_CATALOG = 1_000
+"""Tools from which on their names are told apart in a thread."""
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""
 MAX_KINDS_OF_CLIENT = 32
@@ -62,6 +75,8 @@ class Fleet:
         self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
+        self._unread: dict[ServerName, Sequence[ToolEntry]] = {}
+        self._work = anyio.Event()
         self._lookup = Lookup.of(())
         self._looked_up = self.catalog
         self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
@@ -106,9 +121,7 @@ class Fleet:
     def lookup(self) -> Lookup:
         """The way from what a model calls a tool to its name."""
         if self._looked_up is not self.catalog:
-            entries = self.catalog.entries.values()
-            self._lookup = Lookup.of((each.name, each.server, each.own_name) for each in entries)
-            self._looked_up = self.catalog
+            self._lookup, self._looked_up = _lookup(self.catalog), self.catalog
         return self._lookup
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
@@ -121,6 +134,7 @@ class Fleet:
         """Keep every server connected until cancelled."""
         async with anyio.create_task_group() as group:
             task_status.started()
+            group.start_soon(self._read_large)
             while True:
                 reconfigured = self._reconfigured
                 while self._leavers:
@@ -229,6 +243,8 @@ class Fleet:
         self._tell_of_change()
 
     def _tell_of_change(self) -> None:
+        if len(self.catalog.entries) > LARGE_CATALOG:
+            self._work.set()
         self.meaning.follow(self.catalog)
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
@@ -246,10 +262,47 @@ class Fleet:
         if isinstance(after, Ready):
             if isinstance(before, Ready) and before.entries is after.entries:
                 return
-            description = self.config.servers[server].description
-            self.index.update(server, after.entries, description=description)
+            if len(after.entries) > LARGE_LISTING:
+                self._unread[server] = after.entries
+                self._work.set()
+                return
+            self._unread.pop(server, None)
+            self.index.update(server, after.entries, description=self._description(server))
         elif isinstance(before, Ready):
+            self._unread.pop(server, None)
             self.index.remove(server)
+
+    def _description(self, server: ServerName) -> str:
+        return self.descriptions.get(server, "")
+
+    async def _read_large(self) -> None:
+        """Do in a thread what would hold up requests: read large listings, tell names apart."""
+        while True:
+            await self._work.wait()
+            self._work = anyio.Event()
+            while self._unread:
+                server, entries = self._unread.popitem()
+                about = self._description(server)
+                analysed = await to_thread.run_sync(analyse, server, entries, about)
+                state = self._state(server)
+                if isinstance(state, Ready) and state.entries is entries:
+                    self.index.apply(analysed)
+            catalog = self.catalog
+            lookup = await to_thread.run_sync(_lookup_of, catalog)
+            if catalog is self.catalog:
+                self._lookup, self._looked_up = lookup, catalog
+
+
+def _lookup(catalog: Catalog) -> Lookup:
+    entries = catalog.entries.values()
+    return Lookup.of((each.name, each.server, each.own_name) for each in entries)
+
+
+def _lookup_of(catalog: Catalog) -> Lookup:
+    """Make the lookup of a catalog, and have it do the work that its first question would."""
+    lookup = _lookup(catalog)
+    lookup.find("a name that no tool has")
+    return lookup
 
 
 async def _keep(member: Member) -> None:

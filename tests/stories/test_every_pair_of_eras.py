@@ -3,6 +3,7 @@
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 import pytest
 
@@ -116,3 +117,20 @@ async def test_progress_reaches_the_caller(client_era: Era, server_era: Era) -> 
             await client.call_tool("steps__count", {}, progress_callback=progressed)
 
     assert sorted(seen) == [(0, 3, "step 0"), (1, 3, "step 1"), (2, 3, "step 2")]
+
+
+async def test_a_large_listing_is_read_without_holding_up_requests() -> None:
+    """What takes long is done in a thread; tools are callable before they can be searched."""
+    peer = Peer(*(f"tool_{number}" for number in range(1200)))
+
+    async with aggregating({"big": connect_to(peer)}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, "handshake") as client:
+            called = await client.call_tool("big__tool_7", {})
+            with anyio.fail_after(5):
+                while len(upstream.fleet.index) < 1200:
+                    await anyio.lowlevel.checkpoint()
+            found = await client.call_tool("ToolSearch", {"query": "tool 777", "max_results": 1})
+
+    assert text_of(called) == "tool_7: {}"
+    assert "big__tool_777" in text_of(found)
