@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import anyio
+import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.asking import Questions
@@ -144,18 +145,24 @@ class Downstream:
         """Be told when these resources change, and no others, also after a new connection.
 
         Raises:
-            MCPError: The server refuses.
+            MCPError: The server refuses, or does not answer in time.
         """
         before, self._watched = self._watched, frozenset(uris)
         if self._link is None or not _lets_subscribe(self._link):
             return
-        if self._link.peer.era == "modern":
-            await self._link.listening.want(self._watched)
+        with anyio.move_on_after(self._server.call_timeout):
+            await self._subscribe(self._link, before)
+            return
+        raise MCPError(types.REQUEST_TIMEOUT, f"The server `{self.name}` did not answer in time")
+
+    async def _subscribe(self, link: Link, before: frozenset[str]) -> None:
+        if link.peer.era == "modern":
+            await link.listening.want(self._watched)
             return
         for uri in before - self._watched:
-            await self._link.request("resources/unsubscribe", {"uri": uri})
+            await link.request("resources/unsubscribe", {"uri": uri})
         for uri in self._watched - before:
-            await self._link.request("resources/subscribe", {"uri": uri})
+            await link.request("resources/subscribe", {"uri": uri})
 
     async def _ask(
         self, link: Link, method: str, params: Mapping[str, Any], call: Call

@@ -61,7 +61,7 @@ def _examined(config: Config, options: argparse.Namespace, environment: Environm
                 "name": server["name"],
                 "state": server["state"],
                 "reason": server["reason"] or "still starting",
-                "stderr": peer.last_words(server["name"]),
+                "stderr": server.get("stderr") or peer.last_words(server["name"]),
             }
             for server in servers
             if server["state"] != "ready"

@@ -77,9 +77,14 @@ def _server_page(
     style: Style,
 ) -> str:
     tools = [tool for tool in catalog["tools"] if tool["server"] == server["name"]]
-    words = [] if server["state"] == "ready" else peer.last_words(server["name"])
+    words = [] if server["state"] == "ready" else _last_words(peer, server)
     page = {**server, "tools": tools, "stderr": words}
     return as_json(page) if options.json else server_page(page, style)
+
+
+def _last_words(peer: Peer, server: dict[str, Any]) -> list[str]:
+    """Return the end of what a server wrote to stderr; one that only hangs has no end yet."""
+    return server.get("stderr") or peer.last_words(server["name"])
 
 
 def find_tool(subject: str, catalog: dict[str, Any]) -> ToolName:

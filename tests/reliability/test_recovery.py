@@ -9,11 +9,13 @@ from typing import Any
 import anyio
 import pytest
 from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending, Ready
 from aggregator.connect import Connect, Wire
 from aggregator.inspection import servers_document
 from aggregator.names import ServerName
+from tests.passage.raw import Dispatch, Json, RawServer, raw_client
 from tests.peers import (
     Context,
     Mortal,
@@ -164,6 +166,23 @@ async def test_those_who_call_a_crash_loop_do_not_make_it_hammer() -> None:
     assert said.startswith("The server `db` is not connected: connection refused.")
     assert min(after - before for before, after in pairwise(attempts)) >= 0.5
     assert took <= 20
+
+
+async def test_watching_what_a_server_says_nothing_about_ends_in_time() -> None:
+    async def hang(_context: Dispatch, _params: Json) -> Json:
+        return await anyio.sleep_forever()
+
+    server = RawServer("handshake", resources__subscribe=hang)
+    server.resources = [{"uri": "x://y", "name": "y"}]
+
+    async with aggregating({"db": server.connect}, db={"call_timeout": 5.0}) as upstream:
+        await ready(upstream)
+        await anyio.sleep(1)
+        async with raw_client(upstream, "handshake") as client:
+            began = anyio.current_time()
+            with pytest.raises(MCPError, match="in time"):
+                await client.request("resources/subscribe", {"uri": "x://y"})
+            assert anyio.current_time() - began == 5
 
 
 async def test_a_server_that_is_wrongly_configured_is_not_tried_again_by_itself() -> None:
