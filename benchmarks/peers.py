@@ -40,7 +40,8 @@ anyio.run(main)
 FASTMCP = """\
 import sys
 from fastmcp.server import create_proxy
-proxy = create_proxy({"mcpServers": {"one": {"command": sys.executable, "args": ["-c", sys.argv[1]]}}})
+one = {"command": sys.executable, "args": ["-c", sys.argv[1]]}
+proxy = create_proxy({"mcpServers": {"one": one}})
 proxy.run(show_banner=False, log_level="ERROR")
 """
 """FastMCP's proxy of the same server."""
