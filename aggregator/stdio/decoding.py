@@ -63,6 +63,8 @@ def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
     """Return what a line says; more than one message if it holds a batch."""
     if isinstance(line, Overlong):
         return [_refused(line.head, line.tail, _too_long(line.size, limit))]
+    if not line.startswith((b"{", b"[")):
+        return [Noise(line)]
     if not is_affordable(line, limit):
         return [_refused(line, line, _too_heavy(len(line)))]
     try:
@@ -79,8 +81,6 @@ def _parsed(line: bytes | str) -> object:
 
 def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
     """Read what the fast parser refuses: bad UTF-8, lone surrogates, glued messages."""
-    if not line.startswith((b"{", b"[")):
-        return [Noise(line)]
     if len(line) > limit // REPAIRED_SHARE:
         return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
     text = line.decode(errors="replace")

@@ -170,7 +170,8 @@ async def test_those_who_call_a_crash_loop_do_not_make_it_hammer() -> None:
 
 async def test_watching_what_a_server_says_nothing_about_ends_in_time() -> None:
     async def hang(_context: Dispatch, _params: Json) -> Json:
-        return await anyio.sleep_forever()
+        await anyio.sleep_forever()
+        return {}
 
     server = RawServer("handshake", resources__subscribe=hang)
     server.resources = [{"uri": "x://y", "name": "y"}]
