@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
 import anyio
 import anyio.lowlevel
@@ -160,14 +161,14 @@ class Child:
         while chunk := await read_some(self._pipes.stderr.fileno()):
             self._stderr.add(chunk)
             for line in chunk[:LOGGED_BYTES].splitlines():
-                if not self._stderr_allowance.grant(anyio.current_time()):
+                if not self._stderr_allowance.grant(monotonic()):
                     break
                 self._log(f"stderr: {self._shown(line.decode(errors='replace'))}")
             await anyio.lowlevel.checkpoint()
 
     def _on_noise(self, noise: Noise) -> None:
         self.noise_count += 1
-        if self._noise_allowance.grant(anyio.current_time()):
+        if self._noise_allowance.grant(monotonic()):
             shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
             self._log(f"not a message on standard output: {shown}")
 

@@ -32,7 +32,7 @@ MAX_WAITING_BYTES = 16 * WAITING_BYTES
 MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
 """Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
 
-NOISE_AT_ONCE = 50
+NOISE_AT_ONCE = 20
 """Lines of noise that are read before others have their turn."""
 
 MAX_NOISE = 1000
@@ -123,6 +123,9 @@ class MessageReader:
             chunk = b""
         if chunk:
             self._lines.extend(self._framing.feed(chunk))
+            if not self._lines:
+                # A long line may come as fast as it is read: others want their turn.
+                await anyio.lowlevel.checkpoint()
         else:
             self._lines.extend(self._framing.finish())
             self._reading = False
