@@ -27,10 +27,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     with _peer(options, environment) as peer:
         await_servers(peer, environment, options.wait)
         page = _page(peer, environment, options)
-        environment.say(page)
-        if options.watch:
-            with suppress(KeyboardInterrupt):
-                _watch(peer, environment, options, page)
+        if not options.watch:
+            environment.say(page)
+            return ExitStatus.FINE
+        with suppress(KeyboardInterrupt):
+            _watch(peer, environment, options, page)
     return ExitStatus.FINE
 
 
@@ -48,7 +49,8 @@ def _peer(options: argparse.Namespace, environment: Environment) -> Generator[Pe
 
 
 def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, page: str) -> None:
-    """Print the page again whenever it changes; a person ends it."""
+    """Print the page, and again whenever it changes; a person ends it."""
+    environment.say(page)
     while True:
         time.sleep(WATCH_INTERVAL)
         before, page = page, _page(peer, environment, options)
