@@ -147,7 +147,7 @@ class _Builder:
         return Document(data, self._lines)
 
     def _value(self, event: events.Event, location: Location) -> _Built:
-        self._lines.setdefault(location, event.start_mark.line + 1)
+        self._lines.setdefault(location, _line(event))
         if isinstance(event, events.AliasEvent):
             return self._alias(event, location)
         if getattr(event, "tag", None) is not None:
@@ -167,7 +167,7 @@ class _Builder:
         return self._sequence(location) if is_list else self._mapping(location)
 
     def _alias(self, event: events.AliasEvent, location: Location) -> _Built:
-        built = self._anchors.get(event.anchor)
+        built = self._anchors.get(event.anchor or "")
         if built is None:
             self._refuse(f"refers to `*{event.anchor}`, which is not defined above", event)
         self._count(built.size, event)
@@ -209,7 +209,7 @@ class _Builder:
         if key in mapping.data:
             first = self._lines[here]
             self._refuse(f"`{dotted(here)}` is defined twice, first on line {first}", event)
-        self._lines[here] = event.start_mark.line + 1
+        self._lines[here] = _line(event)
         item = self._value(next(self._stream), here)
         mapping.size += item.size
         mapping.depth = max(mapping.depth, item.depth)
@@ -245,7 +245,7 @@ class _Builder:
     def _refuse(
         self, problem: str, event: events.Event | None, hint: str | None = None
     ) -> NoReturn:
-        line = event.start_mark.line + 1 if event else None
+        line = _line(event) if event else None
         raise ConfigError(self._path, problem, line=line, hint=hint)
 
 
@@ -253,3 +253,8 @@ def dotted(location: Location) -> str:
     """Return a location as people write it: `servers.notes.args[0]`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
     return "".join(steps).removeprefix(".")
+
+
+def _line(event: events.Event) -> int:
+    """Return the line of the file an event is on; the first for one that does not say."""
+    return event.start_mark.line + 1 if event.start_mark else 1
