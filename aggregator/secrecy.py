@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+HIDDEN = "***"
+"""What stands in the place of a secret."""
+
 SHORTEST = 6
 """Characters below which a value is a setting, not a secret."""
 
@@ -14,9 +17,10 @@ _NAMES = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VALUES = re.compile(
-    r"(?:^|[\s=:/])(?:gh[opsur]_|github_pat_|glpat-|sk-|pk_live_|[sr]k_live_|xox[abeprs]-|AKIA|AIza"
-    r"|ya29\.|eyJ[\w-]+\.|hf_|npm_|pypi-|lin_api_|ntn_|secret_|figd_|dop_v1_|SG\.)[\w.-]{8,}"
+    r"(?<![\w.-])(?:gh[opsur]_|github_pat_|glpat-|sk-|pk_live_|[sr]k_live_|xox[abeprs]-|AKIA|AIza"
+    r"|ya29\.|eyJ[\w-]{1,4000}\.|hf_|npm_|pypi-|lin_api_|ntn_|secret_|figd_|dop_v1_|SG\.)[\w.-]{8,}"
 )
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
 _HARMLESS = re.compile(r"[\d.]+|true|false|yes|no|on|off|none|null|[./~].*", re.IGNORECASE)
 
@@ -45,6 +49,11 @@ def secret_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 def looks_secret(value: str) -> bool:
     """Return whether a value has the form in which well-known services hand out secrets."""
     return _VALUES.search(value) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without what has the form of a secret, whoever it belongs to."""
+    return _USER_INFO.sub(HIDDEN, _VALUES.sub(HIDDEN, text))
 
 
 def names_secret(name: str) -> bool:

@@ -2,19 +2,15 @@
 
 import json
 import logging
-import re
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import TextIO
 
 from aggregator.config import Config, ServerConfig
-from aggregator.secrecy import is_secret, secret_arguments
+from aggregator.secrecy import HIDDEN, is_secret, secret_arguments, without_secrets
 
 LEVELS = (logging.ERROR, logging.INFO, logging.DEBUG)
 """What is logged without `-v`, with it, and with `-vv`."""
-HIDDEN = "***"
-
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
 def set_up_logging(config: Config, verbosity: int, form: str, stream: TextIO) -> None:
@@ -52,7 +48,7 @@ class Lines(logging.Formatter):
     def _discreet(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
-        return _USER_INFO.sub(HIDDEN, text)
+        return without_secrets(text)
 
 
 def _secrets(servers: Iterable[ServerConfig]) -> Iterable[str]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from aggregator.secrecy import without_secrets
+
 KEPT_BYTES = 32 * 1024
 """Bytes kept of what a child writes to its standard error."""
 
@@ -44,7 +46,7 @@ def printable(line: str) -> str:
 
 
 class Redaction:
-    """Hides the values that a child was given."""
+    """Hides the values that a child was given, and what looks like a secret of anybody."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         hidden = [(value, name) for name, value in secrets.items() if len(value) >= SHORTEST_SECRET]
@@ -55,4 +57,4 @@ class Redaction:
         """Return the text with each value replaced by its name."""
         for value, name in self._hidden:
             text = text.replace(value, f"[{name}]")
-        return text
+        return without_secrets(text)

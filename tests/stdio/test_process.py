@@ -45,3 +45,16 @@ def test_what_cannot_be_seen_is_spelled_out():
 def test_values_are_hidden_the_longest_first():
     redact = Redaction({"KEY": "secret", "LONG": "secret-and-more", "SHORT": "no"})
     assert redact("no secret, no secret-and-more") == "no [KEY], no [LONG]"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("using ghp_0123456789abcdef now", "using *** now"),
+        ("key=sk-proj-0123456789", "key=***"),
+        ("https://me:hunter2@db.example/x", "https://***@db.example/x"),
+        ("the task-list of risk-management", "the task-list of risk-management"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden_whoever_it_belongs_to(said: str, shown: str):
+    assert Redaction({})(said) == shown
