@@ -15,8 +15,8 @@ def anyio_backend() -> str:
 
 
 async def test_no_secret_is_found_outside(tmp_path: Path) -> None:
-    findings = await measure(tmp_path)
+    findings = await measure(tmp_path, ["inspect --json"])
 
     assert findings.planted >= 50
-    assert len(findings.places) >= 10
+    assert len(findings.places) >= 8
     assert findings.found == ()

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from tests.soak.client import ROOT, Client, Json, aggregator, faulty
 SECRET_NAMES = ("API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "CLIENT_SECRET", "SENTRY_DSN")
 PLAIN_NAMES = ("SETTING", "ENDPOINT", "PROFILE", "TENANT", "CHANNEL")
 OPTIONS = ("--api-key", "--token", "--password", "--client-secret", "--auth")
+COMMANDS = ("inspect", "inspect crash", "inspect --json", "doctor", "check")
+"""What a person may look with."""
+
 HEADERS = ("Authorization", "X-Api-Key", "X-Tenant-Token", "Cookie", "X-Secret")
 
 
@@ -39,7 +42,7 @@ class Findings:
     found: tuple[str, ...]
 
 
-async def measure(directory: Path) -> Findings:
+async def measure(directory: Path, commands: Sequence[str] = COMMANDS) -> Findings:
     """Run servers that tell whatever they know, call them, and look around."""
     garden = Garden()
     servers = _servers(garden)
@@ -55,7 +58,7 @@ async def measure(directory: Path) -> Findings:
             "an error of an unreachable server": str(await client.call("refused__echo")),
         }
     seen["the log"] = (directory / "log").read_text(errors="replace")
-    seen |= dict(_inspected(directory))
+    seen |= {each: _run(each, directory) for each in commands}
     seen |= {f"state: {name}": text for name, text in _state(directory)}
     found = [
         f"{where} in {place}"
@@ -116,19 +119,21 @@ async def _read(client: Client, uri: str) -> str:
     return str(await client.request("resources/read", {"uri": uri}))
 
 
-def _inspected(directory: Path) -> Iterator[tuple[str, str]]:
-    """Look at everything as a person would."""
-    for words in (["inspect"], ["inspect", "crash"], ["inspect", "--json"], ["doctor"], ["check"]):
-        command = [sys.executable, "-m", "aggregator", *words, "--config"]
-        done = subprocess.run(
-            [*command, str(directory / "servers.yaml")],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-            env={**os.environ, "XDG_STATE_HOME": str(directory / "state")},
-        )
-        yield " ".join(words), done.stdout + done.stderr
+def _run(command: str, directory: Path) -> str:
+    """Return all that a command says."""
+    done = subprocess.run(
+        [sys.executable, "-m", "aggregator", *command.split(), "--config", "servers.yaml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=directory,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "XDG_STATE_HOME": str(directory / "state"),
+        },
+    )
+    return done.stdout + done.stderr
 
 
 def _state(directory: Path) -> Iterator[tuple[str, str]]:
