@@ -7,14 +7,21 @@ message is on the wire when `send` returns unless the pipe is full.
 
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import anyio
 import anyio.lowlevel
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import TypeAdapter
 
 from aggregator.stdio.decoding import Decoded, Noise, decode
 from aggregator.stdio.framing import Framing, Overlong
@@ -31,6 +38,11 @@ MAX_WAITING_BYTES = 16 * WAITING_BYTES
 
 MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
 """Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
+
+_FORMS: Mapping[type, TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind)
+    for kind in (JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError)
+}
 
 NOISE_AT_ONCE = 20
 """Lines of noise that are read before others have their turn."""
@@ -212,10 +224,12 @@ class MessageWriter:
             await self._emptied.wait()
 
     def _put(self, message: JSONRPCMessage) -> None:
-        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        # Straight to bytes: as text, one wide character would make the whole message wide.
+        line = _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
         self._check()
         was_idle = not self._waiting
         self._waiting += line
+        self._waiting += b"\n"
         if was_idle and not self._write_some():
             self._wake.set()
 
