@@ -7,7 +7,7 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -43,8 +43,9 @@ async def _stirrings(path: Path) -> AsyncGenerator[None, None]:
     descriptor = _watch(path.parent)
     if descriptor is not None:
         try:
-            async for _ in _told(descriptor):
-                yield
+            async with aclosing(_told(descriptor)) as told:
+                async for _ in told:
+                    yield
         finally:
             os.close(descriptor)
     while True:
@@ -52,7 +53,7 @@ async def _stirrings(path: Path) -> AsyncGenerator[None, None]:
         yield
 
 
-async def _told(descriptor: int) -> AsyncIterator[None]:
+async def _told(descriptor: int) -> AsyncGenerator[None, None]:
     """Yield for each batch of events, until the directory itself is gone."""
     while True:
         await anyio.wait_readable(descriptor)
