@@ -1,9 +1,14 @@
 """`python -m aggregator` and the `aggregator` command."""
 
-import sys
+import gc
 
-from aggregator.cli import main
-from aggregator.cli.environment import Environment
+# Nothing that is made while modules are loaded is garbage: looking for it only delays the start.
+gc.disable()
+
+import sys  # noqa: E402 - see above
+
+from aggregator.cli import main  # noqa: E402 - see above
+from aggregator.cli.environment import Environment  # noqa: E402 - see above
 
 
 def run() -> None:

@@ -1,6 +1,7 @@
 """Read a command line and run the command it names."""
 
 import argparse
+import gc
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,7 +23,11 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     """Run a command and return its exit status; never raises for what a person can do wrong."""
     try:
         options = _parsed(arguments, environment)
-        return _command(options)(options, environment)
+        command = _command(options)
+        # What has been loaded by now stays: from here on there may be garbage beside it.
+        gc.freeze()
+        gc.enable()
+        return command(options, environment)
     except SystemExit as end:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
     except ConfigError as error:
