@@ -1,6 +1,7 @@
 """`aggregator serve`: be the one server a client talks to."""
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -12,13 +13,16 @@ from aggregator.cli.source import read_config
 from aggregator.config import Config
 from aggregator.memory import state_path
 
+EVENT_LOOP = {"use_uvloop": find_spec("uvloop") is not None}
+"""The quicker event loop, where it is installed."""
+
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     config = read_config(options, environment)
     set_up_logging(config, options.verbose, options.log_format, environment.stderr)
     if options.http is None:
-        anyio.run(serve_standard_streams, config)
+        anyio.run(serve_standard_streams, config, backend_options=EVENT_LOOP)
     else:
         _serve_http(config, options, environment)
     return ExitStatus.FINE
@@ -38,7 +42,7 @@ def _serve_http(config: Config, options: argparse.Namespace, environment: Enviro
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:
-        anyio.run(serve_http, config, listener)
+        anyio.run(serve_http, config, listener, backend_options=EVENT_LOOP)
     finally:
         listener.close()
 
