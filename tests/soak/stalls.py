@@ -8,6 +8,9 @@ processes run: what counts is the processor time that this thread has used meanw
 import json
 import os
 import re
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +27,7 @@ from aggregator.stdio.standard import standard_streams
 from aggregator.upstream import Upstream
 from tests.faults import FAULTS
 from tests.peers import ready
-from tests.soak.client import INTRODUCTION, Servers, faulty
+from tests.soak.client import INTRODUCTION, ROOT, Servers, faulty
 
 MEBIBYTE = 1 << 20
 
@@ -206,3 +209,20 @@ async def during_listings(directory: Path, tools: int) -> list[Stall]:
             running.note(f"listing: {name}")
             found += running.stalls
     return found
+
+
+def measured(kinds: Sequence[str]) -> list[Stall]:
+    """Measure in a process of its own: what else is in ours makes every step longer."""
+    command = [sys.executable, "-m", "tests.soak.stalls", *kinds]
+    told = subprocess.check_output(command, cwd=ROOT, text=True, stderr=subprocess.DEVNULL)
+    return [Stall(*each) for each in json.loads(told)]
+
+
+async def _tell(kinds: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        found = await during_calls(Path(directory), kinds)
+    sys.stdout.write(json.dumps([[each.fault, each.late, each.busy] for each in found]))
+
+
+if __name__ == "__main__":
+    anyio.run(_tell, sys.argv[1:])
