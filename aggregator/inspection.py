@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState, ToolEntry
+from aggregator.catalog import Catalog, Failed, Pending, ServerState, ToolEntry
 from aggregator.exposure import approximate_tokens
 from aggregator.names import ServerName
 
@@ -73,7 +73,7 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
                 "tools": 0,
                 "stderr": list(state.last_words),
             }
-        case Ready():
+        case _:
             return {
                 "state": "ready",
                 "reason": None,
