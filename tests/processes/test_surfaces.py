@@ -170,6 +170,8 @@ async def test_full_shows_everything_without_a_search(tmp_path: Path, mode: str)
         assert "one__echo" in listed
         assert not set(META) & set(listed)
         assert "hello" in await visitor.call("one__echo", text="hello")
+        await _lose_server(visitor)
+        assert "again" in await visitor.call("one__echo", text="again")
 
 
 async def test_a_new_process_for_every_call_still_gets_there(tmp_path: Path) -> None:
