@@ -57,13 +57,6 @@ def expose(
     return Exposure(choice.surface, searching=True, why=choice.why)
 
 
-def choose_surface(
-    setting: SurfaceChoice, era: Era, profile: ClientProfile, observed_relist: bool | None
-) -> Surface:
-    """Choose how found tools become callable for one client."""
-    return explain_surface(setting, era, profile, observed_relist).surface
-
-
 def explain_surface(
     setting: SurfaceChoice, era: Era, profile: ClientProfile, observed_relist: bool | None
 ) -> Choice:

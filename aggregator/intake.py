@@ -158,7 +158,7 @@ def _entry(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
     meta = as_object(tool.get("_meta"))
     own_name = tool["name"]
     wishes = server.honour_always_load and meta.get("anthropic/alwaysLoad") is True
-    hints = (server.search_hints.get(own_name, ""), meta.get("anthropic/searchHint"))
+    hints = (server.hint(own_name), meta.get("anthropic/searchHint"))
     read_only = as_object(tool.get("annotations")).get("readOnlyHint") is True
     return ToolEntry(
         name=name,

@@ -16,7 +16,6 @@ from aggregator.exposure import (
     Surface,
     approximate_tokens,
     call_route,
-    choose_surface,
     definition,
     explain_surface,
     expose,
@@ -84,25 +83,28 @@ BOTH = catalog(github=GITHUB, slack=SLACK)
 def test_the_surface_follows_from_era_table_and_observation(
     client: str, era: Era, observed: bool | None, surface: Surface
 ):
-    assert choose_surface("auto", era, profile(client, {}), observed) == surface
+    assert explain_surface("auto", era, profile(client, {}), observed).surface == surface
 
 
 @pytest.mark.parametrize("surface", SURFACES)
 def test_a_pinned_surface_is_used_whatever_is_known_of_the_client(surface: Surface):
-    assert choose_surface(surface, "handshake", profile("codex-mcp-client", {}), False) == surface
+    assert (
+        explain_surface(surface, "handshake", profile("codex-mcp-client", {}), False).surface
+        == surface
+    )
 
 
 def test_a_surface_pinned_for_one_client_comes_before_the_general_one():
     pinned = profile("opencode", {"opencode": "relay"})
 
-    assert choose_surface("promote", "handshake", pinned, None) == "relay"
-    assert choose_surface("promote", "handshake", UNKNOWN, None) == "promote"
+    assert explain_surface("promote", "handshake", pinned, None).surface == "relay"
+    assert explain_surface("promote", "handshake", UNKNOWN, None).surface == "promote"
 
 
 def test_one_client_can_be_given_back_to_the_automatic_choice():
     automatic = profile("opencode", {"opencode": "auto"})
 
-    assert choose_surface("relay", "handshake", automatic, None) == "promote"
+    assert explain_surface("relay", "handshake", automatic, None).surface == "promote"
 
 
 @pytest.mark.parametrize("surface", ["promote", "hybrid"])

@@ -45,10 +45,6 @@ class ToolSearchMode:
         """Whether every tool is shown however many they are."""
         return self.percent == 100  # noqa: PLR2004 a hundred percent
 
-    def defers(self, tokens: float, context_window: int) -> bool:
-        """Return whether definitions of so many tokens are too many to show."""
-        return self.always or (not self.never and tokens * 100 > self.percent * context_window)
-
     @classmethod
     def parse(cls, text: str) -> "ToolSearchMode":
         """Return the mode written as `true`, `false`, `auto` or `auto:N`.

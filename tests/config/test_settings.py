@@ -76,22 +76,6 @@ def test_other_modes_are_refused(written: str) -> None:
         ToolSearchMode.parse(written)
 
 
-@pytest.mark.parametrize(
-    ("mode", "tokens", "defers"),
-    [
-        ("true", 0, True),
-        ("false", 10**9, False),
-        ("auto", 20_000, False),
-        ("auto", 20_000.4, True),
-        ("auto:1", 2_001, True),
-    ],
-)
-def test_tools_are_deferred_only_beyond_the_percentage(
-    mode: str, tokens: float, defers: bool
-) -> None:
-    assert ToolSearchMode.parse(mode).defers(tokens, 200_000) is defers
-
-
 def test_the_environment_overrides_the_mode() -> None:
     text = "toolSearch: true\nservers: {}"
     assert config_of(text, AGGREGATOR_TOOL_SEARCH="false").settings.tool_search.never
