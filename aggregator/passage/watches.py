@@ -42,6 +42,7 @@ class Watches:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._watched: dict[Route, Counter[tuple[Watcher, str]]] = {}
+        self._own: Counter[tuple[Watcher, str]] = Counter()
         self._left = set[ServerName]()
         self._stirred = anyio.Event()
         fleet.on_updated = self._updated
@@ -65,8 +66,19 @@ class Watches:
         self._drop(route, watcher, uri)
         await self._settle(route.server)
 
+    def add_own(self, watcher: Watcher, uri: str) -> None:
+        """Watch one of our own resources, which may change with the catalog."""
+        self._own[watcher, uri] += 1
+
+    def remove_own(self, watcher: Watcher, uri: str) -> None:
+        """Watch one of our own resources no longer."""
+        self._own[watcher, uri] -= 1
+        self._own = +self._own
+
     def forget(self, watcher: Watcher) -> None:
         """Drop everything that one client watches."""
+        for own in [own for own in self._own if own[0] is watcher]:
+            del self._own[own]
         for route in list(self._watched):
             for each, uri in list(self._watched[route]):
                 if each is watcher:
@@ -76,6 +88,18 @@ class Watches:
         self._stirred.set()
 
     async def run(self) -> None:
+        """Tell of our own changes, and clear up after clients that are gone."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._follow_catalog)
+            group.start_soon(self._clear_up)
+
+    async def _follow_catalog(self) -> None:
+        while True:
+            await self._fleet.changed.wait()
+            for watcher, uri in self._own:
+                watcher.touch(uri)
+
+    async def _clear_up(self) -> None:
         """Have servers stop telling of what clients that are gone had watched."""
         while True:
             await self._stirred.wait()

@@ -124,12 +124,21 @@ class Resources:
             MCPError: There is no such resource, or its server refuses.
         """
         uri = str(params["uri"])
-        if not uri.startswith(OWN_SCHEME) and self.watches.watches(watcher, uri) is None:
+        if uri.startswith(OWN_SCHEME):
+            self._subscribe_own(uri, caller, watcher)
+        elif self.watches.watches(watcher, uri) is None:
             await self.watches.add(watcher, self._route(uri, caller), uri)
+
+    def _subscribe_own(self, uri: str, caller: ContextCaller, watcher: Watcher) -> None:
+        if not self._is_own(uri):
+            raise no_resource(uri, caller)
+        self.watches.remove_own(watcher, uri)
+        self.watches.add_own(watcher, uri)
 
     async def unsubscribe(self, params: Mapping[str, Any], watcher: Watcher) -> None:
         """Watch a resource no longer."""
         uri = str(params["uri"])
+        self.watches.remove_own(watcher, uri)
         if (route := self.watches.watches(watcher, uri)) is not None:
             await self.watches.remove(watcher, route, uri)
 
@@ -139,13 +148,18 @@ class Resources:
         found = [(uri, self.routes.find(uri, self._learned)) for uri in uris]
         watched = [(uri, route) for uri, route in found if route is not None]
         added: list[tuple[str, Route]] = []
+        own = [uri for uri in uris if self._is_own(uri)]
         try:
+            for uri in own:
+                self.watches.add_own(watcher, uri)
             for uri, route in watched:
                 with suppress(MCPError):
                     await self.watches.add(watcher, route, uri)
                     added.append((uri, route))
             yield
         finally:
+            for uri in own:
+                self.watches.remove_own(watcher, uri)
             with anyio.CancelScope(shield=True), anyio.move_on_after(1):
                 for uri, route in added:
                     await self.watches.remove(watcher, route, uri)
@@ -166,6 +180,11 @@ class Resources:
         if route is None:
             raise no_resource(uri, caller)
         return route
+
+    def _is_own(self, uri: str) -> bool:
+        head, _, name = uri.rpartition("/")
+        is_tool = head == TOOLS_URI and name in self._fleet.catalog.entries
+        return is_tool or uri in (SERVERS_URI, TOOLS_URI)
 
     def _own(self, uri: str, caller: ContextCaller) -> dict[str, Any]:
         document = self._document(uri)
