@@ -16,13 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.ends import await_ends
+
 PROC = Path("/proc")
 
 PATIENCE = 3.0
 """Seconds that things which are about to end may take to be gone."""
-
-INTERVAL = 0.02
-"""Seconds between two counts while something is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +46,25 @@ class Census:
     ignored: set[int] = field(default_factory=set[int])
     descriptors: dict[int, str] = field(default_factory=dict[int, str])
 
+    def living(self) -> set[int]:
+        """Return the processes that were not there before."""
+        return {each.pid for each in self._processes()}
+
     def left(self) -> list[str]:
         """Describe everything that was not there before."""
-        processes = [
-            each
-            for each in [*descendants(os.getpid()), *carrying(self.cookies)]
-            if each.pid not in self.ignored
-        ]
         opened = {
             f"descriptor {fd}: {target}"
             for fd, target in descriptors().items()
             if self.descriptors.get(fd) != target
         }
-        return sorted({f"process {each}" for each in processes} | opened)
+        return sorted({f"process {each}" for each in self._processes()} | opened)
+
+    def _processes(self) -> list[Seen]:
+        return [
+            each
+            for each in [*descendants(os.getpid()), *carrying(self.cookies)]
+            if each.pid not in self.ignored
+        ]
 
 
 @contextmanager
@@ -78,7 +83,9 @@ def remaining(counted: Census, patience: float = PATIENCE) -> list[str]:
         gc.collect()
     deadline = time.monotonic() + patience
     while (left := counted.left()) and time.monotonic() < deadline:
-        time.sleep(INTERVAL)
+        await_ends(counted.living(), deadline - time.monotonic())
+        # A zombie has ended; whoever is to take note of it may need a turn for that.
+        os.sched_yield()
     return left
 
 

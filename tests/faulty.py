@@ -8,7 +8,7 @@ under MODE, so that the same process can be asked afterwards whether it is still
 
 MODE is a fault's name, `ok`, or what is wrong before any tool is called:
   exit_at_start confess_at_start hang_initialize hang_list slow_start flood
-  cursor_same cursor_aba cursor_empty cursor_infinite cursor_slow
+  cursor_same cursor_aba cursor_empty cursor_infinite
   duplicates bad_tools schema_bomb deep_schema megabyte_description redos
   notify_on_list change_on_restart
 
@@ -16,7 +16,7 @@ Options:
   --era both|handshake|modern   answer `initialize`, `server/discover`, or both
   --log PATH       append every line received
   --state PATH     a file that counts starts, for `change_on_restart`
-  --seconds N      how slow `slow_start` and `cursor_slow` are
+  --until PIPE     the named pipe that `slow_start` waits for a line of
   --size N         how much of it
   --tools N        list so many tools more
   --ignore-eof --ignore-term    do not end when asked to
@@ -27,8 +27,8 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from faults import (
@@ -57,9 +57,6 @@ class Server(Wire):
 
     def size(self, default: int) -> int:
         return int(self.options.get("size", default))
-
-    def seconds(self) -> float:
-        return float(self.options.get("seconds", 1))
 
     def run(self) -> None:
         for line in sys.stdin.buffer:
@@ -102,8 +99,6 @@ class Server(Wire):
     def _list(self, identifier: object, cursor: str | None) -> None:
         if self.mode == "hang_list":
             return
-        if self.mode == "cursor_slow":
-            time.sleep(self.seconds())
         page: Json = {"tools": listed_tools(self), "ttlMs": 0, "cacheScope": "private"}
         following = CURSORS.get(self.mode, no_cursor)(cursor)
         if following is not None:
@@ -235,7 +230,6 @@ CURSORS: dict[str, Callable[[str | None], str | None]] = {
     "cursor_aba": lambda cursor: "b" if cursor == "a" else "a",
     "cursor_empty": lambda _: "",
     "cursor_infinite": lambda cursor: str(int(cursor or 0) + 1),
-    "cursor_slow": lambda cursor: str(int(cursor or 0) + 1),
 }
 
 
@@ -251,7 +245,8 @@ def main(mode: str, options: dict[str, str]) -> None:
         sys.stderr.write("cannot start: no such database\n")
         raise SystemExit(1)
     if mode == "slow_start":
-        time.sleep(server.seconds())
+        with Path(options["until"]).open(encoding="ascii") as pipe:
+            pipe.readline()
     while mode == "flood":
         server.write(b"y\n" * 30_000)
     server.run()

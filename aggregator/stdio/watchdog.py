@@ -39,7 +39,8 @@ class Watchdog:
         self._held: dict[int, int] = {}
         self._process: Process | None = None
         self._input: IO[bytes] | None = None
-        self._started = anyio.Event()
+        self.started = anyio.Event()
+        """Set when the process is started the next time."""
         self._stack = AsyncExitStack()
 
     @property
@@ -65,7 +66,7 @@ class Watchdog:
         self._tell(f"={self.cookie}")
         for pid, started in self._held.items():
             self._tell(f"+{pid} {started}")
-        self._started.set()
+        self.started.set()
 
     def hold(self, pid: int) -> None:
         """End this process and its group if we are gone before it is released."""
@@ -99,8 +100,8 @@ class Watchdog:
     async def _replace(self) -> None:
         """Start another whenever the process dies before its time."""
         while True:
-            await self._started.wait()
-            self._started = anyio.Event()
+            await self.started.wait()
+            self.started = anyio.Event()
             if self._process is not None and self._input is not None:
                 await self._process.exited()
                 close_pipe(self._input)

@@ -9,6 +9,7 @@ from typing import Self
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.stapled import MultiListener
 
@@ -69,10 +70,14 @@ async def half_answer(passage: Passage) -> None:
     await passage.forward()
 
 
-async def late(passage: Passage) -> None:
-    """Take a while."""
-    await anyio.sleep(0.3)
-    await passage.forward()
+def held(released: anyio.Event) -> Fault:
+    """Keep a request until it is released."""
+
+    async def hold(passage: Passage) -> None:
+        await released.wait()
+        await passage.forward()
+
+    return hold
 
 
 async def trickled(passage: Passage) -> None:
@@ -81,7 +86,7 @@ async def trickled(passage: Passage) -> None:
     async def crumble(part: bytes) -> None:
         for at in range(0, len(part), 40):
             await passage.client.send(part[at : at + 40])
-            await anyio.sleep(0.005)
+            await anyio.lowlevel.checkpoint()
 
     passage.on_answer = crumble
     await passage.forward()

@@ -20,7 +20,7 @@ from tests.http.proxy import (
     Fault,
     Proxy,
     half_answer,
-    late,
+    held,
     proxied,
     reset_answer,
     reset_unsent,
@@ -105,13 +105,30 @@ async def test_a_fault_costs_its_call_and_no_other(era: Era, fault: Fault, says:
         group.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("fault", [late, trickled])
-async def test_a_slow_network_costs_nothing_but_time(era: Era, fault: Fault) -> None:
+async def test_an_answer_in_crumbs_is_an_answer(era: Era) -> None:
     async with scene(era) as staged:
-        staged.proxy.next(fault)
+        staged.proxy.next(trickled)
         answer = await staged.call(number=1)
 
     assert answer == "echo: {'number': 1}"
+    assert len(staged.peer.calls) == 1
+
+
+async def test_a_slow_network_costs_nothing_but_time(era: Era) -> None:
+    answers = list[str]()
+    released = anyio.Event()
+
+    async def call(staged: Scene) -> None:
+        answers.append(await staged.call(number=1))
+
+    async with scene(era) as staged, anyio.create_task_group() as group:
+        staged.proxy.next(held(released))
+        group.start_soon(call, staged)
+        assert await staged.call("near__echo", number=2) == "echo: {'number': 2}"
+        assert answers == []
+        released.set()
+
+    assert answers == ["echo: {'number': 1}"]
     assert len(staged.peer.calls) == 1
 
 

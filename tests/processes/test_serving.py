@@ -1,6 +1,7 @@
 """`aggregator serve` as clients start it: real processes, raw lines, both eras."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -24,12 +25,16 @@ def anyio_backend() -> str:
 async def test_a_slow_server_holds_up_nobody_and_is_there_in_the_end(
     tmp_path: Path, era: str
 ) -> None:
-    slow = faulty("slow_start", "--seconds", "2")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    slow = faulty("slow_start", "--until", str(pipe))
 
     async with aggregator(tmp_path, {"slow": slow}, era=era) as client:
         listed = (await client.ask("tools/list"))["result"]["tools"]
         search = await client.call("ToolSearch", query="echo")
-        waited = await client.call("ToolSearch", query="echo", wait=15)
+        with pipe.open("r+b", buffering=0) as held:
+            held.write(b"begin\n")
+            waited = await client.call("ToolSearch", query="echo", wait=15)
         called = await client.call("CallTool", name="slow__echo", arguments={"text": "hello"})
 
     assert [tool["name"] for tool in listed] == ["ToolSearch", "CallTool", "CallReadOnlyTool"]

@@ -15,6 +15,7 @@ import anyio
 from tests.soak import (
     canaries,
     crowd,
+    edits,
     ends,
     hangs,
     kills,
@@ -31,7 +32,7 @@ Row = Callable[[Path, bool], AsyncIterator[str]]
 
 async def kill_row(directory: Path, quick: bool) -> AsyncIterator[str]:
     servers, times = (4, 8) if quick else (20, 100)
-    found = await kills.measure(directory, servers=servers, kills=times, pause=3)
+    found = await kills.measure(directory, servers=servers, kills=times, calls=100)
     yield f"{times} kills of {servers} servers under load"
     yield f"{found.calls} calls of the others, {len(found.wrong)} lost or wrong"
     slowest = 1000 * max(found.errors)
@@ -134,6 +135,18 @@ async def crowd_row(directory: Path, quick: bool) -> AsyncIterator[str]:
         )
 
 
+async def edit_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    times = 30 if quick else 500
+    found = await edits.measure(directory, times)
+    yield f"{times} edits under load, {found.refused} of them to a file that cannot be used"
+    yield f"{found.calls} calls of unchanged servers, {len(found.wrong)} lost or wrong"
+    drained = f"{len(found.torn)} calls of servers that changed meanwhile"
+    yield f"{drained}, {found.torn.count(False)} not answered"
+    yield f"{found.kept} times left alone, {len(found.replaced)} with another process"
+    yield f"{len(found.unlike)} differences from the last good file, {len(found.left)} left over"
+    yield f"applied after {max(found.seconds):.2f} s at the most, {len(found.trouble)} bugs logged"
+
+
 ROWS: Mapping[str, Row] = {
     "kills": kill_row,
     "neighbours": neighbour_row,
@@ -146,6 +159,7 @@ ROWS: Mapping[str, Row] = {
     "stalls": stall_row,
     "canaries": canary_row,
     "crowd": crowd_row,
+    "edits": edit_row,
 }
 
 

@@ -17,6 +17,8 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 ROOT = Path(__file__).parents[2]
 FAULTY = ROOT / "tests" / "faulty.py"
 
+SERVERS = "catalog://servers"
+
 PATIENCE = 120.0
 """Seconds after which a run is taken to hang."""
 
@@ -51,6 +53,7 @@ class Client:
         self._numbers = count(1)
         self._answers: dict[int, Json | None] = {}
         self._came: dict[int, anyio.Event] = {}
+        self._changed = anyio.Event()
 
     async def read(self) -> None:
         """Sort what comes until the output ends."""
@@ -61,6 +64,7 @@ class Client:
                 *lines, rest = rest.split(b"\n")
                 for line in lines:
                     self._take(json.loads(line))
+        self._changed.set()
         for event in self._came.values():
             event.set()
 
@@ -68,6 +72,7 @@ class Client:
         number = message.get("id")
         if "method" in message:
             self.notices.append(message)
+            self._changed.set()
         elif isinstance(number, int) and number in self._came:
             self._answers[number] = message
             self._came.pop(number).set()
@@ -108,16 +113,19 @@ class Client:
 
     async def servers(self) -> dict[str, Json]:
         """Return what the catalog says of each server."""
-        answer = await self.request("resources/read", {"uri": "catalog://servers"})
+        answer = await self.request("resources/read", {"uri": SERVERS})
         listed = json.loads(answer["result"]["contents"][0]["text"])["servers"]
         return {server["name"]: server for server in listed}
 
     async def until(self, condition: Callable[[dict[str, Json]], bool]) -> float:
         """Wait until the catalog is as it should be; return how long that took."""
         began = time.perf_counter()
-        while not condition(await self.servers()):  # noqa: ASYNC110 - a document, not an event
-            await anyio.sleep(0.02)
-        return time.perf_counter() - began
+        await self.request("resources/subscribe", {"uri": SERVERS})
+        while True:
+            changed = self._changed = anyio.Event()
+            if condition(await self.servers()):
+                return time.perf_counter() - began
+            await changed.wait()
 
     async def ready(self) -> float:
         """Wait until every server is ready; return how long that took."""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 
 from aggregator.stdio.watchdog import COOKIE
 from tests.census import Seen, carrying, descendants, environment
+from tests.ends import ended
 from tests.soak.client import Client, Json, aggregator, faulty
 
 MANNERS = (
@@ -22,7 +24,6 @@ MANNERS = (
 QUARTER = ((), (), (), ("--ignore-eof", "--ignore-term"))
 """How they behave when it is told to stop: one in four ignores whatever it is told."""
 
-INTERVAL = 0.01
 GIVEN_UP = 20.0
 """Seconds after which what is left is taken to stay."""
 
@@ -65,8 +66,10 @@ async def measure(directory: Path, number: signal.Signals, count: int) -> Ending
 
 async def _await_ends(cookies: set[str], began: float, gone: list[float]) -> None:
     """Wait until nothing carries the cookies, or for too long."""
-    while _family(cookies) and time.monotonic() < began + GIVEN_UP:  # noqa: ASYNC110 - no event
-        await anyio.sleep(INTERVAL)
+    with anyio.move_on_after(GIVEN_UP):
+        while left := _family(cookies):
+            await ended(each.pid for each in left)
+            await anyio.lowlevel.checkpoint()
     gone.append(time.monotonic() - began)
 
 

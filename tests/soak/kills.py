@@ -15,8 +15,8 @@ from tests.soak.client import Client, Json, aggregator, faulty, text_of
 WAITING = 5
 """Calls that are with the victim when it is killed."""
 
-PACE = 0.1
-"""Seconds between two calls of each server under load."""
+AT_ONCE = 4
+"""Calls that are under way at a time, to all servers together."""
 
 
 @dataclass(slots=True)
@@ -37,8 +37,8 @@ class Outcome:
     strays: list[Json] = field(default_factory=list[Json])
 
 
-async def measure(directory: Path, *, servers: int, kills: int, pause: float) -> Outcome:
-    """Kill one server after another while all of them are called."""
+async def measure(directory: Path, *, servers: int, kills: int, calls: int) -> Outcome:
+    """Kill one server after another, about so many calls apart, while all of them are called."""
     outcome = Outcome()
     names = [f"server{number}" for number in range(servers)]
     configured = {name: faulty("ok", "--name", name) for name in names}
@@ -47,11 +47,13 @@ async def measure(directory: Path, *, servers: int, kills: int, pause: float) ->
         outcome.start = await client.ready() / servers
         killed = set[str]()
         async with anyio.create_task_group() as group:
+            limiter = anyio.CapacityLimiter(AT_ONCE)
             for name in names:
-                group.start_soon(load, client, name, killed, outcome)
+                group.start_soon(load, client, name, killed, outcome, limiter)
             for number in range(kills):
                 victim = names[number % servers]
-                await anyio.sleep(pause * random.random())
+                for _ in range(random.randrange(2 * calls)):
+                    await client.call("ToolSearch", query="echo")
                 killed.add(victim)
                 await kill(client, victim, outcome)
                 killed.discard(victim)
@@ -60,19 +62,25 @@ async def measure(directory: Path, *, servers: int, kills: int, pause: float) ->
     return outcome
 
 
-async def load(client: Client, name: str, killed: set[str], outcome: Outcome) -> None:
+async def load(
+    client: Client,
+    name: str,
+    killed: set[str],
+    outcome: Outcome,
+    limiter: anyio.CapacityLimiter,
+) -> None:
     """Call a server again and again with something only it can know the answer to."""
     number = 0
     while True:
         number += 1
         nonce = f"{name} {number}"
         was_killed = name in killed
-        answer = await client.call(f"{name}__echo", text=nonce)
+        async with limiter:
+            answer = await client.call(f"{name}__echo", text=nonce)
         if not (was_killed or name in killed):
             outcome.calls += 1
             if text_of(answer) != nonce:
                 outcome.wrong.append(f"{nonce}: {text_of(answer)}")
-        await anyio.sleep(PACE)
 
 
 async def kill(client: Client, victim: str, outcome: Outcome) -> None:

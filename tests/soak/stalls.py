@@ -39,6 +39,9 @@ _ID = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),')
 INTERVAL = 0.005
 """Seconds between two wakes of the probe."""
 
+FOLLOWING = 40
+"""Wakes for which what follows from a fault is looked at: a relisting, a restart."""
+
 LISTINGS = (
     "duplicates", "bad_tools", "schema_bomb", "deep_schema", "megabyte_description", "redos",
     "cursor_same", "cursor_aba", "cursor_empty", "cursor_infinite", "notify_on_list",
@@ -65,14 +68,24 @@ class Probe:
     """Seconds by the clock."""
     busy: float = 0.0
     """Seconds of it in which this thread worked."""
+    beat: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the loop has been looked at once more."""
 
     async def run(self) -> None:
         while True:
             began, worked = time.perf_counter(), time.thread_time()
-            await anyio.sleep(INTERVAL)
+            with anyio.move_on_after(INTERVAL):
+                await anyio.Event().wait()
             late = time.perf_counter() - began - INTERVAL
             self.late = max(self.late, late)
             self.busy = max(self.busy, min(late, time.thread_time() - worked))
+            self.beat.set()
+            self.beat = anyio.Event()
+
+    async def beats(self, number: int) -> None:
+        """Wait until the loop has been looked at so many times more."""
+        for _ in range(number):
+            await self.beat.wait()
 
     def forget(self) -> None:
         self.late = self.busy = 0.0
@@ -193,7 +206,7 @@ async def _inflict(running: Running, kind: str, size: int) -> None:
         await running.client.call("bad__fault", kind=kind, size=size)
     # What follows from it: a relisting, a restart.
     await running.client.call("good__echo", text="x")
-    await anyio.sleep(0.05)
+    await running.probe.beats(FOLLOWING)
     running.note(f"{kind} {size}" if size else kind)
 
 
@@ -205,7 +218,7 @@ async def during_listings(directory: Path, tools: int) -> list[Stall]:
         async with in_process(directory, {"bad": server, "good": faulty()}) as running:
             await ready(running.upstream)
             await running.client.call("ToolSearch", query="extra echo")
-            await anyio.sleep(0.3)
+            await running.probe.beats(FOLLOWING)
             running.note(f"listing: {name}")
             found += running.stalls
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from mcp.shared.dispatcher import DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -53,9 +54,9 @@ class Running:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another process brings about."""
-    while not condition():  # noqa: ASYNC110 - another process sets no event of ours
-        await anyio.sleep(0.01)
+    """Let the loop turn until something holds that needs no more than that."""
+    while not condition():
+        await anyio.lowlevel.checkpoint()
 
 
 @asynccontextmanager

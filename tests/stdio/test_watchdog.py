@@ -45,10 +45,12 @@ async def test_a_process_that_left_its_group_ends_with_us(census: Census):
 async def test_a_watchdog_that_is_killed_is_replaced_and_told_again(census: Census):
     async with watched(census) as watchdog, running(faulty(), watchdog) as server:
         with anyio.fail_after(5):
-            first = watchdog.pid
+            await server.text("echo")
+            first, replaced = watchdog.pid, watchdog.started
             assert first is not None
             os.kill(first, signal.SIGKILL)
-            await until(lambda: watchdog.pid not in (first, None))
+            await replaced.wait()
+            assert watchdog.pid != first
             assert await server.text("echo", text="unharmed") == "unharmed"
             async with running(faulty(), watchdog) as another:
                 assert await another.text("echo", text="held") == "held"
