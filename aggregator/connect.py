@@ -21,7 +21,7 @@ from mcp_types.version import (
 )
 
 from aggregator.catalog import JsonObject, as_object, items
-from aggregator.exchange import Exchange
+from aggregator.exchange import Exchange, Rest
 from aggregator.inflight import Call, Era, InFlight, Undone
 from aggregator.listening import Listening
 from aggregator.wire import Peer, Wire, describe
@@ -304,36 +304,30 @@ class Link:
         self.ended.set()
         self.news.set()
 
-    def hear(self, method: str, params: Mapping[str, Any] | None) -> bool:
+    def hear(
+        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
+    ) -> Rest | None:
         """Take a notification in the order it came; a storm of changes is one change."""
-        if (call := self._concerned(method, params)) is not None:
+        if (call := self._concerned(metadata, method, params)) is not None:
             # One task for each call passes on what is heard: a storm must not become as many.
-            return call.hear(method, params or {})
-        if method == "notifications/message":
-            return False
+            return None if call.hear(method, params or {}) else call.deliver
         if (kind := _LIST_CHANGED.get(method)) is not None:
             self._changed(kind)
         elif method == "notifications/resources/updated":
             self.on_updated(str((params or {}).get("uri")))
         elif method == "notifications/subscriptions/acknowledged":
             self.listening.acknowledged(params or {})
-        return True
+        return None
 
-    def _concerned(self, method: str, params: Mapping[str, Any] | None) -> Call | None:
+    def _concerned(
+        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
+    ) -> Call | None:
         """Return the call that a notification belongs to, if it belongs to one."""
         if method == "notifications/progress":
             return self._in_flight.progressing((params or {}).get("progressToken"))
-        return self._in_flight.meant() if method == "notifications/message" else None
-
-    async def deliver(
-        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
-    ) -> None:
-        """Pass on what has been noted for a call, or what its transport says belongs to one."""
-        call = self._concerned(method, params)
-        if call is None and (call := self._in_flight.meant(_related(metadata))) is not None:
-            call.hear(method, params or {})
-        if call is not None:
-            await call.deliver()
+        if method == "notifications/message":
+            return self._in_flight.meant(_related(metadata))
+        return None
 
     def _changed(self, *kinds: str) -> None:
         self.stale.update(kinds)
@@ -385,6 +379,6 @@ async def _refuse(
     raise MCPError(types.METHOD_NOT_FOUND, f"`{method}` is not served here")
 
 
-def _related(metadata: MessageMetadata) -> object:
+def _related(metadata: MessageMetadata) -> types.RequestId | None:
     """Return which of our requests a server's message belongs to, if its transport says so."""
     return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None

@@ -5,7 +5,7 @@ of a tool passes through here, so this one does without them.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
@@ -29,6 +29,8 @@ from mcp_types import (
 logger = logging.getLogger(__name__)
 
 Params = Mapping[str, Any] | None
+Rest = Callable[[], Awaitable[None]]
+"""What is left to do with a notification."""
 
 CANCEL_PATIENCE = 1.0
 """Seconds that a server has to take note that a request is no longer wanted."""
@@ -43,12 +45,8 @@ class Listener(Protocol):
         """Answer a request."""
         ...
 
-    def hear(self, method: str, params: Params) -> bool:
-        """Take a notification in the order it came; say whether nothing is left to do."""
-        ...
-
-    async def deliver(self, metadata: MessageMetadata, method: str, params: Params) -> None:
-        """Do what is left to do with a notification."""
+    def hear(self, metadata: MessageMetadata, method: str, params: Params) -> Rest | None:
+        """Take a notification in the order it came; return what is left to do, if anything is."""
         ...
 
 
@@ -148,8 +146,8 @@ class Exchange:
             case JSONRPCNotification(method=method, params=params):
                 if method == "notifications/cancelled":
                     self._cancel((params or {}).get("requestId"))
-                elif not listener.hear(method, params):
-                    group.start_soon(self._deliver, item.metadata, method, params, listener)
+                elif (rest := listener.hear(item.metadata, method, params)) is not None:
+                    group.start_soon(_do, rest)
 
     def _settle(self, number: RequestId | None, outcome: dict[str, Any] | ErrorData) -> None:
         waiter = self._waiting.get(number) if number is not None else None
@@ -182,14 +180,6 @@ class Exchange:
                 del self._serving[request.id]
             await self._send_if_open(answer)
 
-    async def _deliver(
-        self, metadata: MessageMetadata, method: str, params: Params, listener: Listener
-    ) -> None:
-        try:
-            await listener.deliver(metadata, method, params)
-        except Exception:
-            logger.exception("a notification could not be passed on")
-
     def _cancel(self, number: object) -> None:
         scope = self._serving.get(number) if isinstance(number, str | int) else None
         if scope is not None:
@@ -217,6 +207,13 @@ class Exchange:
         for waiter in self._waiting.values():
             if not waiter.answered.is_set():
                 waiter.settle(_closed().error)
+
+
+async def _do(rest: Rest) -> None:
+    try:
+        await rest()
+    except Exception:
+        logger.exception("a notification could not be passed on")
 
 
 def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -15,6 +15,10 @@ Era = Literal["handshake", "modern"]
 
 MAX_NOTICES = 256
 """Notifications kept for a client that does not read them; the oldest are dropped."""
+MAX_GIVEN_UP = 256
+"""Calls remembered after they were given up."""
+LINGERING = 30.0
+"""Seconds in which a server may still speak of a call that was given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,8 @@ class InFlight:
     """The calls under way on one link, by request id."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[str | int, Call] = {}
+        self._given_up = deque[tuple[float, object]](maxlen=MAX_GIVEN_UP)
 
     @contextmanager
     def entered(self, number: int, call: Call) -> Generator[None, None, None]:
@@ -145,6 +150,9 @@ class InFlight:
         self._calls[number] = call
         try:
             yield
+        except anyio.get_cancelled_exc_class():
+            self._given_up.append((anyio.current_time() + LINGERING, call.caller.key))
+            raise
         finally:
             del self._calls[number]
 
@@ -152,18 +160,21 @@ class InFlight:
         """Return the call that a progress token belongs to."""
         return self._calls.get(token) if isinstance(token, int) else None
 
-    def meant(self, number: object = None) -> Call | None:
+    def meant(self, number: str | int | None = None) -> Call | None:
         """Return the call that something a server says must belong to, if there is only one.
 
-        Most transports do not tell. What fits the calls of several clients belongs to nobody.
+        Over HTTP the server says to which request. A pipe does not tell: what fits the calls of
+        several clients belongs to nobody.
         """
-        if isinstance(number, int) and number in self._calls:
-            return self._calls[number]
-        return _only(self._calls.values(), lambda call: call.caller.key)
+        if number is not None:
+            return self._calls.get(number)
+        keys = {call.caller.key for call in self._calls.values()}
+        if not self._calls or len(keys | self._lingering()) > 1:
+            return None
+        return self._calls[next(reversed(self._calls))]
 
-
-def _only(calls: Iterable[Call], key: Callable[[Call], object]) -> Call | None:
-    """Return the latest call if all of them are of one client."""
-    found = list(calls)
-    keys = {key(call) for call in found}
-    return found[-1] if len(keys) == 1 else None
+    def _lingering(self) -> set[object]:
+        """Return whose calls were given up so recently that their server may still be at them."""
+        while self._given_up and self._given_up[0][0] < anyio.current_time():
+            self._given_up.popleft()
+        return {key for _, key in self._given_up}

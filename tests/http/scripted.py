@@ -38,7 +38,7 @@ class Scripted:
         elif scope["method"] == "DELETE":
             await answer(send, 200)
         else:
-            await self._post(scope, receive, send, json.loads(await _body(receive)))
+            await self._post(scope, receive, send, json.loads(await body_of(receive)))
 
     async def _post(
         self, scope: Scope, receive: Receive, send: Send, message: dict[str, Any]
@@ -76,7 +76,7 @@ async def _not_allowed(
     await answer(send, 405)
 
 
-async def _body(receive: Receive) -> bytes:
+async def body_of(receive: Receive) -> bytes:
     body = b""
     while True:
         part = await receive()

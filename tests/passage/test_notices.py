@@ -122,3 +122,51 @@ async def test_what_cannot_be_attributed_to_one_client_reaches_nobody(server_era
     assert "cannot be attributed to the call of one client" in str(refused[0])
     assert one.questions == other.questions == []
     assert "notifications/message" not in [method for method, _ in (*one.heard, *other.heard)]
+
+
+async def test_what_a_server_says_of_a_call_that_was_given_up_reaches_no_other_client(
+    server_era: Era,
+) -> None:
+    given_up, done = anyio.Event(), anyio.Event()
+
+    async def wait(_context: Dispatch, params: Json) -> Json:
+        if params["arguments"].get("whose") == "one":
+            try:
+                await anyio.sleep_forever()
+            finally:
+                given_up.set()
+        await done.wait()
+        return {"content": []}
+
+    server = RawServer(server_era)
+    server.tool("wait", wait)
+
+    async with aggregating({"waiter": server.connect}) as upstream:
+        await ready(upstream)
+        async with (
+            raw_client(upstream, "handshake") as one,
+            raw_client(upstream, "handshake") as other,
+            anyio.create_task_group() as group,
+        ):
+            for client in (one, other):
+                await client.request("logging/setLevel", {"level": "debug"})
+            with anyio.CancelScope() as first:
+                group.start_soon(give_up, first, server)
+                await one.request("tools/call", {**WAIT, "arguments": {"whose": "one"}})
+            with anyio.fail_after(5):
+                await given_up.wait()
+            server.asked = anyio.Event()
+            group.start_soon(other.request, "tools/call", WAIT)
+            await server.asked.wait()
+            await server.say("notifications/message", {"level": "error", "data": "one's"})
+            done.set()
+
+    assert "notifications/message" not in [method for method, _ in (*one.heard, *other.heard)]
+
+
+async def give_up(scope: anyio.CancelScope, server: RawServer) -> None:
+    """Cancel a call as soon as it has reached its server."""
+    while "tools/call" not in server.methods():
+        server.asked = anyio.Event()
+        await server.asked.wait()
+    scope.cancel()
