@@ -24,11 +24,12 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     path = config_path(options.config, environment)
     config = load_config(path, environment.variables)
     findings = lint(config, environment.variables)
+    patience = _patience(config, options.wait)
     with serving(path, environment) as peer:
-        servers = await_servers(peer, environment, _patience(config, options.wait))
+        servers = await_servers(peer, environment, patience)
         reports = [_report(server, peer.seconds) for server in servers]
         known = {finding.server for finding in findings if finding.severity == "error"}
-        findings.extend(_found(peer, config, servers, known))
+        findings.extend(_found(peer, servers, known, patience))
     if options.json:
         environment.say(
             as_json(
@@ -65,7 +66,7 @@ def _report(server: Server, seconds: float) -> dict[str, Any]:
 
 
 def _found(
-    peer: Peer, config: Config, servers: Sequence[Server], known: set[str]
+    peer: Peer, servers: Sequence[Server], known: set[str], patience: float
 ) -> Iterator[Finding]:
     """Yield what only a running server tells."""
     tools: list[dict[str, Any]] = peer.read(TOOLS_URI)["tools"]
@@ -75,7 +76,7 @@ def _found(
             own = [tool for tool in tools if tool["server"] == name]
             yield from (Finding("warning", name, text) for text in _oddities(server, own))
         elif name not in known:
-            reason = server["reason"] or f"not ready within {_patience(config, None):g} s"
+            reason = server["reason"] or f"not ready within {patience:g} s"
             yield Finding("error", name, "\n  ".join([reason, *peer.last_words(name)]))
 
 

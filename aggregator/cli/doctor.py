@@ -3,19 +3,17 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 from aggregator import __version__
 from aggregator.catalog import as_object
-from aggregator.cli.documents import UneditableError
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.foreign import Source, is_ours, servers_in
 from aggregator.cli.inspect import as_json
 from aggregator.cli.lint import lint
 from aggregator.cli.peer import serving
+from aggregator.cli.registrations import Report, registrations
 from aggregator.cli.registry import CLIENTS
 from aggregator.cli.source import config_path
 from aggregator.cli.starting import await_servers
@@ -25,15 +23,12 @@ from aggregator.config import Config, load_config
 from aggregator.errors import ConfigError
 from aggregator.exposure import Era, explain_surface
 from aggregator.memory import open_memory
-from aggregator.search import nearest
 
 PACKAGES = ("mcp", "mcp-types", "anyio", "pydantic", "pyyaml")
 ERAS: tuple[tuple[Era, str], ...] = (
     ("handshake", "up to 2025-11-25"),
     ("modern", "2026-07-28"),
 )
-
-Report = dict[str, Any]
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -46,7 +41,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         report |= {"error": str(error), "hint": error.hint}
     else:
         report |= _examined(config, options, environment)
-    report["installed"] = list(_installed(environment))
+    report["installed"] = list(registrations(environment))
     environment.say(as_json(report) if options.json else _page(report, environment))
     return ExitStatus.ERROR if report.get("error") or report.get("failing") else ExitStatus.FINE
 
@@ -99,7 +94,9 @@ def _surfaces(config: Config, wanted: str | None, environment: Environment) -> l
         for era, dates in ERAS:
             choice = explain_surface(config.settings.surface, era, known, observed)
             surface = "full" if config.settings.tool_search.never else choice.surface
-            why = "tool search is switched off" if surface != choice.surface else choice.why
+            why = choice.why.removeprefix(f"{known.title}: ")
+            if surface != choice.surface:
+                why = "tool search is switched off"
             found.append(
                 {"client": name, "era": era, "dates": dates, "surface": surface, "why": why}
             )
@@ -119,37 +116,9 @@ def _client(wanted: str) -> str:
     for candidate in (name, by_title.get(name), by_title.get(titles.get(name, ""))):
         if candidate in table:
             return str(candidate)
-    close = nearest(wanted, [*table, *titles], 3)
-    hint = ", ".join(f"`{each}`" for each in close)
-    raise CommandError(
-        f"nothing is known of a client `{wanted}`", f"The closest are {hint}" if close else None
-    )
-
-
-def _installed(environment: Environment) -> Iterator[Report]:
-    """Yield every client's file on this machine, and whether we are registered in it."""
-    seen: set[tuple[Path, tuple[str, ...]]] = set()
-    for client in CLIENTS:
-        for scope in client.places:
-            place = client.place(scope, environment)
-            if not place.path.is_file() or (place.path, place.keys) in seen:
-                continue
-            seen.add((place.path, place.keys))
-            yield {
-                "client": client.name,
-                "scope": scope,
-                "path": str(place.path),
-                **_registration(Source(place.path, place.keys, client)),
-            }
-
-
-def _registration(source: Source) -> Report:
-    try:
-        servers = servers_in(source)
-    except (CommandError, UneditableError) as error:
-        return {"registered": [], "servers": 0, "problem": str(error)}
-    ours = [name for name, entry in servers.items() if is_ours(entry)]
-    return {"registered": ours, "servers": len(servers) - len(ours)}
+    close = get_close_matches(name, {**table, **titles}, 3) or titles
+    hint = f"Known are {', '.join(f'`{each}`' for each in close)}"
+    raise CommandError(f"nothing is known of a client `{wanted}`", hint, ExitStatus.USAGE)
 
 
 def _page(report: Report, environment: Environment) -> str:

@@ -88,6 +88,7 @@ class Environment:
         print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
         answer = self.stdin.readline()
         if not answer:
+            self.note("")
             raise CommandError(
                 "nothing was changed, as there is nobody to ask", "Repeat the command with `--yes`"
             )

@@ -3,10 +3,12 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from aggregator.cli.changes import make, show
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Source, foreign_servers, servers_in, source_of
+from aggregator.cli.inspect import as_json
 from aggregator.cli.plan import Plan, plan_import
 from aggregator.cli.registry import CLIENTS, client_named
 from aggregator.cli.source import config_path
@@ -18,17 +20,33 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     sources = _sources(options.source, environment)
     servers = [each for source in sources for each in foreign_servers(source, environment)]
     plan = plan_import(servers, target, environment)
-    tell(plan, environment)
+    if options.json:
+        environment.say(as_json(_listing(plan, target)))
+    else:
+        tell(plan, environment)
+        show(plan.changes, plan.secrets, environment)
     if not plan.changes:
         environment.note("Nothing is to be changed")
         return ExitStatus.FINE
-    show(plan.changes, plan.secrets, environment)
+    if options.json and not options.yes:
+        return ExitStatus.FINE
     if not options.yes and not environment.agrees(f"Write `{target}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
     environment.note(f"Wrote `{target}`; `aggregator check` tells whether all is well")
     return ExitStatus.FINE
+
+
+def _listing(plan: Plan, target: Path) -> dict[str, Any]:
+    """Return for programs what was found and what would be written."""
+    return {
+        "into": str(target),
+        "servers": [{"name": each.name, "from": str(each.source.path)} for each in plan.taken],
+        "notes": plan.notes,
+        "warnings": plan.warnings,
+        "files": [str(change.path) for change in plan.changes],
+    }
 
 
 def tell(plan: Plan, environment: Environment) -> None:

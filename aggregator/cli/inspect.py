@@ -67,7 +67,7 @@ def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> 
     for server in catalog["servers"]:
         if server["name"] == subject:
             return _server_page(peer, catalog, server, options, style)
-    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog)}")
+    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog, 'server or tool')}")
     return as_json(tool) if options.json else tool_page(tool)
 
 
@@ -89,7 +89,7 @@ def _last_words(peer: Peer, server: dict[str, Any]) -> list[str]:
     return server.get("stderr") or peer.last_words(server["name"])
 
 
-def find_tool(subject: str, catalog: dict[str, Any]) -> ToolName:
+def find_tool(subject: str, catalog: dict[str, Any], what: str = "tool") -> ToolName:
     """Return the tool a person means, however they write it.
 
     Raises:
@@ -103,18 +103,23 @@ def find_tool(subject: str, catalog: dict[str, Any]) -> ToolName:
         case Ambiguous(candidates=candidates):
             raise CommandError(f"several tools are called `{subject}`: {_listed(candidates)}")
         case None:
-            raise _unknown(subject, catalog)
+            raise _unknown(subject, catalog, what)
         case found:
             return ToolName(found)
 
 
-def _unknown(subject: str, catalog: dict[str, Any]) -> CommandError:
+def _unknown(subject: str, catalog: dict[str, Any], what: str) -> CommandError:
+    if any(server["name"] == subject for server in catalog["servers"]):
+        return CommandError(
+            f"`{subject}` is a server and no tool",
+            f"`aggregator inspect {subject}` lists its tools",
+        )
     close = nearest(subject, [each["name"] for each in (*catalog["servers"], *catalog["tools"])])
     hint = f"The closest are {_listed(close)}" if close else "`aggregator inspect` lists them"
     absent = [server["name"] for server in catalog["servers"] if server["state"] != "ready"]
     if absent:
         hint += f"; not ready, and so not known: {_listed(absent)}"
-    return CommandError(f"there is no server or tool `{subject}`", hint)
+    return CommandError(f"there is no {what} `{subject}`", hint)
 
 
 def _catalog(peer: Peer) -> dict[str, Any]:

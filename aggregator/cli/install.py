@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from aggregator.cli.changes import Change, content, make, show
 from aggregator.cli.documents import UneditableError, format_of, found
@@ -15,8 +16,10 @@ from aggregator.cli.importing import tell
 from aggregator.cli.inspect import as_json
 from aggregator.cli.plan import Plan, plan_import
 from aggregator.cli.records import Record
-from aggregator.cli.registry import ClientFiles, Found, client_named
+from aggregator.cli.registrations import Report, registrations
+from aggregator.cli.registry import CLIENTS, ClientFiles, Found, client_named
 from aggregator.cli.source import config_path
+from aggregator.cli.tables import columns
 from aggregator.cli.undo import undo
 from aggregator.cli.vault import secrets_in
 from aggregator.config.dotenv import EnvFileError, read_env_file
@@ -28,12 +31,62 @@ _GIVEN = frozenset({"HOME", "PATH", "USER", "SHELL", "LANG", "TERM", "AGGREGATOR
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Show what would change in the client's file, and change it if a person agrees."""
+    _check_options(options)
+    if options.client is None:
+        return _list(options, environment)
     client = client_named(options.client)
     place = client.place(options.scope, environment)
     record = Record(environment, client.name, place.path, options.name)
     if options.undo:
         return undo(client, place, options, environment, record)
     return _install(client, place, options, environment, record)
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse what would have no effect.
+
+    Raises:
+        CommandError: An option does not go with what else was typed.
+    """
+    if options.client is not None and options.json:
+        raise CommandError("`--json` lists clients and takes none", status=ExitStatus.USAGE)
+    for option in ("undo", "move", "scope") if options.client is None else ():
+        if getattr(options, option):
+            raise CommandError(
+                f"`--{option}` needs the name of a client",
+                "`aggregator install` lists the clients",
+                ExitStatus.USAGE,
+            )
+
+
+def _list(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Show which clients there are to choose from."""
+    found = list(registrations(environment))
+    rows = [_row(client, found) for client in CLIENTS]
+    if options.json:
+        environment.say(as_json({"clients": rows}))
+        return ExitStatus.FINE
+    cells = [(row["client"], _state(row), ", ".join(row["files"]) or "-") for row in rows]
+    environment.say(columns(("CLIENT", "STATE", "FILES"), cells, style=environment.paint))
+    environment.say("\n`aggregator install CLIENT` registers the aggregator in one of them")
+    return ExitStatus.FINE
+
+
+def _row(client: ClientFiles, found: Sequence[Report]) -> dict[str, Any]:
+    own = [each for each in found if each["client"] == client.name]
+    return {
+        "client": client.name,
+        "title": client.title,
+        "scopes": list(client.places),
+        "files": list(dict.fromkeys(each["path"] for each in own)),
+        "registered": [name for each in own for name in each["registered"]],
+    }
+
+
+def _state(row: dict[str, Any]) -> str:
+    if names := row["registered"]:
+        return f"registered as {', '.join(names)}"
+    return "not registered" if row["files"] else "not found"
 
 
 def _install(

@@ -17,6 +17,8 @@ Run = Callable[[argparse.Namespace, Environment], ExitStatus]
 
 _MODULES = {"import": "importing"}
 """Commands whose modules cannot have their names."""
+_WORDS = {"call": "arguments", "search": "query"}
+"""Commands that take any number of words, before, between and after their options."""
 
 
 def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
@@ -30,17 +32,18 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
         return command(options, environment)
     except SystemExit as end:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
-    except ConfigError as error:
+    except (ConfigError, CommandError) as error:
         environment.complain(str(error), error.hint)
-        return ExitStatus.USAGE
-    except CommandError as error:
-        environment.complain(str(error), error.hint)
-        return error.status
+        return error.status if isinstance(error, CommandError) else ExitStatus.USAGE
     except KeyboardInterrupt:
         environment.note("interrupted")
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         return _left_alone()
+    except OSError as error:
+        # What nobody foresaw of files and directories is no bug of ours, and no traceback helps.
+        environment.complain(_described(error))
+        return ExitStatus.ERROR
 
 
 def _parsed(arguments: Sequence[str], environment: Environment) -> argparse.Namespace:
@@ -49,7 +52,22 @@ def _parsed(arguments: Sequence[str], environment: Environment) -> argparse.Name
         close = get_close_matches(first, COMMANDS, 1)
         hint = f"Did you mean `{close[0]}`?" if close else "`aggregator --help` lists the commands"
         raise CommandError(f"there is no command `{first}`", hint, ExitStatus.USAGE)
-    return make_parser(environment).parse_args(arguments or [first])
+    options, rest = make_parser(environment).parse_known_args(arguments or [first])
+    if rest:
+        _gather(options, rest)
+    return options
+
+
+def _gather(options: argparse.Namespace, rest: list[str]) -> None:
+    """Take words behind an option for more of those before it; argparse gives up on them."""
+    words = _WORDS.get(options.command)
+    if words is None or any(each.startswith("-") for each in rest):
+        raise CommandError(
+            f"unrecognized arguments: {' '.join(rest)}",
+            f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " "),
+            ExitStatus.USAGE,
+        )
+    getattr(options, words).extend(rest)
 
 
 def _command(options: argparse.Namespace) -> Run:
@@ -64,6 +82,11 @@ def _command(options: argparse.Namespace) -> Run:
 def _version(_options: argparse.Namespace, environment: Environment) -> ExitStatus:
     environment.say(f"aggregator {__version__}")
     return ExitStatus.FINE
+
+
+def _described(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    return f"`{error.filename}`: {reason}" if error.filename else reason
 
 
 def _left_alone() -> ExitStatus:

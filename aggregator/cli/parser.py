@@ -147,12 +147,20 @@ def _import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--into", metavar="FILE", help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG}"
     )
+    parser.add_argument(
+        "--json", action="store_true", help="list what is found as JSON; writes only with --yes"
+    )
     _yes(parser)
 
 
 def _install(parser: argparse.ArgumentParser) -> None:
     _config(parser)
-    parser.add_argument("client", metavar="CLIENT", help="such as claude-code, codex or cursor")
+    parser.add_argument(
+        "client",
+        nargs="?",
+        metavar="CLIENT",
+        help="such as claude-code, codex or cursor (default: list them)",
+    )
     parser.add_argument("--scope", help="user, project or local, as the client has it")
     parser.add_argument(
         "--name", default="toolbox", help="what the client calls us (default: toolbox)"
@@ -161,6 +169,7 @@ def _install(parser: argparse.ArgumentParser) -> None:
         "--move", action="store_true", help="also move the servers it has into servers.yaml"
     )
     parser.add_argument("--undo", action="store_true", help="put everything back as it was")
+    parser.add_argument("--json", action="store_true", help="list the clients as JSON")
     _yes(parser)
 
 
@@ -293,6 +302,7 @@ aggregator import                         those of every client on this machine
 aggregator import claude-code             those of one client
 aggregator import .vscode/mcp.json        those in a file
 aggregator import cursor --into team.yaml --yes
+aggregator import --json | jq '.servers[].name'
 
 The diff is shown first. Variables stay references, and secrets move to an env file.
 """,
@@ -301,6 +311,7 @@ The diff is shown first. Variables stay references, and secrets move to an env f
     "install": (
         "register the aggregator in a client",
         """
+aggregator install                        which clients there are, and where we are registered
 aggregator install claude-code            for you, in every project
 aggregator install vscode --scope project for everybody, in this project
 aggregator install codex --move           and move the servers it had into servers.yaml

@@ -50,7 +50,10 @@ class Remote(Peer):
         except HTTPError as error:
             raise self._refused(error) from None
         except (OSError, HTTPException, ValueError) as error:
-            raise CommandError(f"`{self._place}` did not answer: {_reason(error)}") from None
+            raise CommandError(
+                f"`{self._place}` did not answer: {_reason(error)}",
+                "`aggregator serve --http PORT` says its address when it starts",
+            ) from None
 
     def _refused(self, error: HTTPError) -> CommandError:
         with error:

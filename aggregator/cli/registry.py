@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.search import nearest
 
 Shape = Literal["plain", "array", "goose", "named"]
 """How a program is written: command and args, one array, goose's keys, or with its name inside."""
@@ -237,7 +237,7 @@ def client_named(name: str) -> ClientFiles:
     by_name = {client.name: client for client in CLIENTS}
     if name in by_name:
         return by_name[name]
-    close = nearest(name, by_name, 1)
+    close = get_close_matches(name.casefold(), by_name, 1)
     known = ", ".join(f"`{each}`" for each in by_name)
     hint = f"Did you mean `{close[0]}`? Known are {known}" if close else f"Known are {known}"
     raise CommandError(f"there is no client `{name}`", hint, ExitStatus.USAGE)

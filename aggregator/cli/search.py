@@ -65,9 +65,10 @@ def _reasons(at: int, hit: Hit) -> str:
     lines = [f"{at}. {hit.entry.name}  score {hit.score:.2f}"]
     for (word, term), found in groupby(hit.why, key=lambda each: (each.word, each.term)):
         parts = list(found)
-        said = f"`{word}`" if term == word else f"`{word}` (indexed as `{term}`)"
         fields = ", ".join(part.field for part in parts)
-        lines.append(f"   {sum(part.score for part in parts):6.2f}  {said} in {fields}")
+        indexed = "" if term == word else f" (indexed as `{term}`)"
+        said = f"`{word}`{indexed} in {fields}" if word else f"all words together: {fields}"
+        lines.append(f"   {sum(part.score for part in parts):6.2f}  {said}")
     return "\n".join(lines)
 
 

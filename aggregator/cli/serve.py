@@ -19,6 +19,7 @@ EVENT_LOOP = {"use_uvloop": find_spec("uvloop") is not None}
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
+    _check(options)
     config = read_config(options, environment)
     set_up_logging(config, options.verbose, options.log_format, environment.stderr)
     if options.http is None:
@@ -28,6 +29,21 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     return ExitStatus.FINE
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what would have no effect, since somebody counts on it.
+
+    Raises:
+        CommandError: An option needs another.
+    """
+    for option in ("no_auth", "allow_host") if options.http is None else ():
+        if getattr(options, option):
+            raise CommandError(
+                f"`--{option.replace('_', '-')}` is of use only with `--http`",
+                "`aggregator serve --http 8765` serves clients over HTTP",
+                ExitStatus.USAGE,
+            )
+
+
 def _serve_http(config: Config, options: argparse.Namespace, environment: Environment) -> None:
     # A client that starts us over stdio does not wait for what HTTP takes.
     from aggregator.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
@@ -35,6 +51,9 @@ def _serve_http(config: Config, options: argparse.Namespace, environment: Enviro
 
     try:
         binding = parse_binding(options.http)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
+    try:
         token_file = None if options.no_auth else _token_file(environment)
         listener = Listener(
             Access(binding, token_file, tuple(options.allow_host), environment.note)

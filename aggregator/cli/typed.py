@@ -18,7 +18,10 @@ def arguments_of(
         CommandError: They are not understood, or do not fit the tool.
     """
     given = {**_object(environment.stdin.read() if text == "-" else text), **_pairs(pairs)}
-    conformed = conform(given, as_object(definition.get("inputSchema")))
+    schema = as_object(definition.get("inputSchema"))
+    conformed = conform(given, schema)
+    for key in _strange(given, schema):
+        environment.warn(f"`{key}` is none of the arguments that the tool describes")
     if conformed.problems:
         raise _misfit("; ".join(conformed.problems), definition)
     return dict(conformed.arguments)
@@ -60,6 +63,13 @@ def _wrong(problem: str) -> CommandError:
         "Write `key=value`, `key:=JSON`, or `--json` with all of them in one object",
         ExitStatus.USAGE,
     )
+
+
+def _strange(given: Mapping[str, Any], schema: JsonObject) -> list[str]:
+    """Return the arguments that are most likely misspelt: tools ignore what they do not know."""
+    says_more = schema.keys() & {"additionalProperties", "patternProperties", "oneOf", "anyOf"}
+    known = _properties(schema)
+    return [key for key in given if known and not says_more and key not in known]
 
 
 def _misfit(problem: str, definition: JsonObject) -> CommandError:

@@ -1,5 +1,6 @@
 """Taking over the servers of every client, in the words of `servers.yaml`."""
 
+import json
 import stat
 
 import pytest
@@ -214,6 +215,21 @@ def test_the_diff_comes_first_and_a_no_is_a_no(shell: Shell) -> None:
     assert "+    command: tracker-mcp" in ran.out
     assert ran.status is ExitStatus.ERROR
     assert not (shell.project / "servers.yaml").exists()
+
+
+def test_what_can_be_imported_is_listed_for_programs_and_not_written(shell: Shell) -> None:
+    shell.give("cursor")
+
+    listed = shell.run("import", "cursor", "--json")
+    written = shell.run("import", "cursor", "--json", "--yes")
+
+    target = shell.project / "servers.yaml"
+    assert listed.status is ExitStatus.FINE
+    assert [each["name"] for each in json.loads(listed.out)["servers"]] == ["tracker"]
+    assert json.loads(listed.out)["files"] == [str(target)]
+    assert listed.err == ""
+    assert json.loads(written.out) == json.loads(listed.out)
+    assert target.exists()
 
 
 def test_our_own_registration_is_not_taken_for_a_server(shell: Shell) -> None:

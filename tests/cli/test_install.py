@@ -1,5 +1,6 @@
 """Installing into a client, and undoing it to the byte."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,8 @@ def test_no_secret_of_the_client_is_shown(shell: Shell) -> None:
     ("arguments", "problem"),
     [
         (["claud-code"], "there is no client `claud-code`"),
+        (["--undo"], "`--undo` needs the name of a client"),
+        (["codex", "--json"], "`--json` lists clients"),
         (["codex", "--scope", "project"], "Codex has no scope `project`"),
         (["codex", "--undo"], "`toolbox` is not registered in Codex"),
         (["codex", "--config", "nope.yaml"], "nope.yaml` does not exist"),
@@ -193,6 +196,25 @@ def test_what_cannot_be_done_is_said_in_one_line(
 
     assert ran.status in (ExitStatus.ERROR, ExitStatus.USAGE)
     assert problem in ran.err.splitlines()[0]
+
+
+def test_clients_are_listed_with_where_we_are_registered(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor")
+    shell.give("codex")
+    shell.run("install", "codex", "--yes")
+
+    table = shell.run("install").out.splitlines()
+    listed = {
+        each["client"]: each for each in json.loads(shell.run("install", "--json").out)["clients"]
+    }
+
+    states = {line.split()[0]: line for line in table[1:16]}
+    assert "registered as toolbox" in states["codex"]
+    assert "not registered" in states["cursor"]
+    assert "not found" in states["zed"]
+    assert listed["codex"]["registered"] == ["toolbox"]
+    assert listed["zed"]["files"] == []
 
 
 @pytest.mark.parametrize("text", ["not json", '{"mcpServers": 3}', '{"mcpServers": []', "[1]"])

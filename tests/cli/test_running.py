@@ -5,14 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from aggregator.cli.environment import ExitStatus
-from tests.cli.shell import ROOT, Ran, Shell, faulty
+from tests.cli.session import start
+from tests.cli.shell import Ran, Shell, faulty
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +119,8 @@ def test_call_types_its_arguments_and_prints_the_text(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "problem"),
     [
-        (["test__nope"], ExitStatus.ERROR, "there is no server or tool `test__nope`"),
+        (["test__nope"], ExitStatus.ERROR, "there is no tool `test__nope`"),
+        (["test"], ExitStatus.ERROR, "`test` is a server and no tool"),
         (["test__echo", "text"], ExitStatus.USAGE, "`text` is not `key=value`"),
         (["test__echo", "text:={"], ExitStatus.USAGE, "is not JSON"),
         (["test__echo", "--json", "{"], ExitStatus.USAGE, "`--json` is not JSON"),
@@ -180,6 +180,33 @@ def test_a_call_shows_its_progress_and_ends_as_the_tool_ended(
     assert shell.run("call", *arguments) == Ran(status, out, err)
 
 
+def test_an_argument_that_is_misspelt_is_pointed_out(shell: Shell) -> None:
+    shell.write_servers(f"servers:\n{ODD_SERVER}")
+
+    ran = shell.run("call", "say", "numbr=5")
+
+    assert ran.status is ExitStatus.FINE
+    assert ran.err == "warning: `numbr` is none of the arguments that the tool describes\n"
+
+
+def test_words_may_stand_on_both_sides_of_an_option(shell: Shell) -> None:
+    shell.write_servers(f"servers:\n{ODD_SERVER}")
+
+    call = shell.run("call", "say", "--wait", "20", "number=5")
+    search = shell.run("search", "select:say", "--json", "draw")
+
+    assert call.out == '{"number": 5}\n'
+    assert json.loads(search.out)["query"] == "select:say draw"
+
+
+def test_what_is_not_ready_in_time_is_said_with_the_time(shell: Shell) -> None:
+    shell.write_servers(f"servers:\n  slow:\n    {faulty('hang_initialize')}\n")
+
+    ran = shell.run("check", "--wait", "0.1")
+
+    assert "error: slow: not ready within 0.1 s" in ran.out
+
+
 def test_check_tells_errors_from_warnings(shell: Shell) -> None:
     shell.write_servers(SERVERS.replace("A test", '""'))
     fine = shell.run("check")
@@ -223,34 +250,8 @@ def test_doctor_speaks_also_where_nothing_works(shell: Shell) -> None:
 
     assert missing.status is ExitStatus.ERROR
     assert "does not exist" in " ".join(missing.out.split())
-    assert unknown.status is ExitStatus.ERROR
+    assert unknown.status is ExitStatus.USAGE
     assert "nothing is known of a client `cursr`" in unknown.err
-
-
-def start(shell: Shell, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "aggregator", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=shell.all_variables(),
-        cwd=shell.project,
-        start_new_session=True,
-    )
-
-
-def test_ctrl_c_ends_a_command_at_once_and_leaves_no_process(shell: Shell) -> None:
-    shell.write_servers(f"servers:\n  slow:\n    {faulty('hang_initialize')}\n")
-    with start(shell, "inspect", "--wait", "60") as process:
-        until(lambda: len(group(process.pid)) > 1)
-
-        os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-
-    assert process.returncode == ExitStatus.INTERRUPTED
-    assert err.strip().endswith("interrupted")
-    assert "Traceback" not in err
-    until(lambda: not group(process.pid))
 
 
 def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
@@ -280,36 +281,3 @@ def test_a_reader_that_leaves_early_is_no_error(shell: Shell) -> None:
 
     assert done.stdout == "{\n"
     assert done.stderr == ""
-
-
-def test_the_first_command_of_the_readme_works_as_typed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "aggregator", "inspect"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env=dict(os.environ),
-    )
-
-    assert done.returncode == 0, done.stderr
-    assert "5 of 5 servers ready, 64 tools" in done.stdout
-
-
-def group(leader: int) -> list[int]:
-    """Return the processes that a command started, and itself."""
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if str(leader) == path.with_name("stat").read_text().rpartition(")")[2].split()[3]:
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def until(holds: Callable[[], bool], patience: float = 30.0) -> None:
-    deadline = time.monotonic() + patience
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -69,18 +69,20 @@ def test_a_taken_port_is_one_readable_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected", "says"),
     [
-        (("--http", "0.0.0.0:0", "--no-auth"), "a token is required"),
-        (("--http", "nonsense"), "does not end in a port"),
+        (("--http", "0.0.0.0:0", "--no-auth"), 1, "a token is required"),
+        (("--http", "nonsense"), 2, "does not end in a port"),
+        (("--no-auth",), 2, "`--no-auth` is of use only with `--http`"),
+        (("--allow-host", "x"), 2, "`--allow-host` is of use only with `--http`"),
     ],
 )
 def test_what_cannot_be_served_does_not_start(
-    arguments: tuple[str, ...], says: str, tmp_path: Path
+    arguments: tuple[str, ...], expected: int, says: str, tmp_path: Path
 ) -> None:
     status, said = end(tmp_path, *arguments)
 
-    assert status == 1
+    assert status == expected
     assert says in said
     assert "Traceback" not in said
 
