@@ -35,8 +35,9 @@ class ContextCaller:
 
     def __init__(self, ctx: Context, conversation: Conversation) -> None:
         self._ctx = ctx
-        self._conversation = conversation
         self.era: Era = era_of(ctx)
+        self.key: object = conversation if conversation.has_memory else object()
+        """Tells one client from another: without a session, each request is one of its own."""
         self.capabilities: JsonObject = declared(_capabilities(ctx)) if self._answers else {}
         meta = as_object((ctx.params or {}).get("_meta"))
         self._token = meta.get("progressToken")
@@ -44,11 +45,6 @@ class ContextCaller:
         self.log_level: str | None = conversation.log_level
         if self.era == "modern":
             self.log_level = wanted if wanted in LEVELS else None
-
-    @property
-    def key(self) -> object:
-        """Tells one client from another: without a session, each request is one of its own."""
-        return self._conversation if self._conversation.has_memory else self
 
     @property
     def principal(self) -> str:

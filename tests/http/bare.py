@@ -13,6 +13,8 @@ import h11
 Json = dict[str, Any]
 
 CHUNK = 65536
+KEPT = 1.0
+"""Seconds a connection may be idle before it is taken to be closed by the other side soon."""
 
 
 class Wire:
@@ -21,13 +23,13 @@ class Wire:
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
         self._host, self._port, self._path = address.hostname or "", address.port or 0, address.path
-        self._idle: list[tuple[anyio.abc.ByteStream, h11.Connection]] = []
+        self._idle: list[tuple[float, anyio.abc.ByteStream, h11.Connection]] = []
         self.session = ""
         """The session that the latest answer to open one has opened."""
 
     async def close(self) -> None:
         """Hang up."""
-        for stream, _ in self._idle:
+        for _, stream, _ in self._idle:
             await stream.aclose()
 
     @asynccontextmanager
@@ -44,14 +46,17 @@ class Wire:
         finally:
             if parser.our_state is parser.their_state is h11.DONE:
                 parser.start_next_cycle()
-                self._idle.append((stream, parser))
+                self._idle.append((anyio.current_time(), stream, parser))
             else:
                 with anyio.CancelScope(shield=True):
                     await anyio.aclose_forcefully(stream)
 
     async def _connection(self) -> tuple[anyio.abc.ByteStream, h11.Connection]:
-        if self._idle:
-            return self._idle.pop()
+        while self._idle:
+            since, stream, parser = self._idle.pop()
+            if anyio.current_time() - since < KEPT:
+                return stream, parser
+            await stream.aclose()
         stream = await anyio.connect_tcp(self._host, self._port)
         return stream, h11.Connection(h11.CLIENT)
 

@@ -40,8 +40,8 @@ class Report:
 
     calls: int = 0
     seconds: float = 0.0
-    memory: tuple[int, int] = (0, 0)
-    """Bytes that the aggregator held when all clients had come, and when all calls were done."""
+    memory: list[int] = field(default_factory=list[int])
+    """Bytes the aggregator held: when all clients had come, after a tenth of the calls, at last."""
     wrong: Counter[str] = field(default_factory=Counter[str])
     """What reached somebody it was not meant for, or was not what it should be, by kind."""
     missing: Counter[str] = field(default_factory=Counter[str])
@@ -56,11 +56,11 @@ class Report:
             for kind in ("results", "progress", "logs", "cancels")
         ]
         rate = self.calls / self.seconds if self.seconds else 0
-        before, after = (size >> 20 for size in self.memory)
+        before, warm, after = (size >> 20 for size in self.memory)
         rows += [
             f"calls: {self.calls:,} in {self.seconds:.0f} s ({rate:.0f} a second)",
             f"logs on pipes that could be anybody's: {self.missing['unattributable']:,}",
-            f"memory: {before} MiB when all had come, {after} MiB at the end",
+            f"memory: {before} MiB with all there, {warm} MiB after a tenth, {after} MiB at last",
         ]
         return "\n".join([*rows, *self.examples[:10]]) + "\n"
 
@@ -73,13 +73,15 @@ async def crowd(directory: Path, clients: int, calls: int, at_once: int) -> Repo
         visitors = [Visitor(number, url, account) for number in range(clients)]
         for visitor in visitors:
             await stack.enter_async_context(visitor.present())
-        report = Report(memory=(_memory(process), 0))
+        report = Report(memory=[_memory(process)])
         began = time.perf_counter()
-        async with anyio.create_task_group() as group:
-            for visitor in visitors:
-                group.start_soon(visitor.make_calls, calls, at_once)
+        warm = calls // 100 * 10
+        for share in (warm, calls - warm):
+            async with anyio.create_task_group() as group:
+                for visitor in visitors:
+                    group.start_soon(visitor.make_calls, share, at_once)
+            report.memory.append(_memory(process))
         report.seconds = time.perf_counter() - began
-        report.memory = (report.memory[0], _memory(process))
         await _settle(report, account, visitors[0])
     return report
 
@@ -151,11 +153,13 @@ async def _spoken(*command: str) -> AsyncGenerator[tuple[str, anyio.abc.Process]
             group.start_soon(listen, process.stderr)
             with anyio.fail_after(SETTLING):
                 await said.wait()
-            yield found[0], process
-            process.terminate()
-            with anyio.CancelScope(shield=True):
-                await process.wait()
-            group.cancel_scope.cancel()
+            try:
+                yield found[0], process
+            finally:
+                process.terminate()
+                with anyio.CancelScope(shield=True):
+                    await process.wait()
+                group.cancel_scope.cancel()
 
 
 def _memory(process: anyio.abc.Process) -> int:
