@@ -22,6 +22,11 @@ class Conversation:
     session: Session
     has_memory: bool = True
     """Whether later requests can be told to come from the same client."""
+    is_alone: bool = False
+    """Whether it is on a stream of its own, so that the next of its name goes on where it ended.
+
+    Over HTTP a name is all that many clients may have in common.
+    """
     known_relist: bool | None = None
     """Whether clients of this name list again when told to, as earlier sessions have shown.
 

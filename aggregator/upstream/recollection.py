@@ -23,7 +23,11 @@ SAVING_PAUSE = 1.0
 
 
 class Recollection:
-    """Remembers clients between sessions; no live session's set is given to another."""
+    """Remembers clients between sessions.
+
+    What a session has loaded is left only to the next on a stream of its own, as over stdio, and
+    never while that session lives. Over HTTP sessions of one name may be of different people.
+    """
 
     def __init__(
         self, memory: Memory, config: Path, *, clock: Callable[[], float] = time.time
@@ -38,7 +42,7 @@ class Recollection:
         learned = as_object(self._memory.get(CLIENTS, conversation.client)).get("relists")
         conversation.known_relist = learned if isinstance(learned, bool) else None
         left = as_object(self._memory.get(LOADED, self._key(conversation)))
-        if self._is_left_behind(left):
+        if conversation.is_alone and self._is_left_behind(left):
             conversation.session.restore(left.get("tools"))
 
     def note(self, conversation: Conversation) -> None:
@@ -65,7 +69,7 @@ class Recollection:
         if observed is not None:
             self._memory.put(CLIENTS, conversation.client, {"relists": observed})
         tools = conversation.session.export()
-        if tools:
+        if tools and conversation.is_alone:
             left: dict[str, Any] = {"tools": tools, "at": self._clock(), "owner": owner}
             self._memory.put(LOADED, self._key(conversation), left)
         self._changed.set()

@@ -294,6 +294,7 @@ class Upstream(Server[Any]):
         if known is None:
             known = self._stranger(era_of(ctx), _client_name(ctx))
             known.has_memory = True
+            known.is_alone = ctx.request is None
             self._recollection.begin(known)
             self._conversations[key] = known
             if len(self._conversations) > MAX_CONVERSATIONS:
