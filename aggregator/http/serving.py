@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from aggregator.http.binding import Binding, BindingError, listen
 from aggregator.http.guard import Guard, Policy
+from aggregator.http.patience import REQUEST_TIME, impatient
 from aggregator.http.site import ALIVE, PROTOCOL, READY, Site
 from aggregator.http.token import ensure_token
 from aggregator.upstream import Upstream
@@ -37,6 +38,8 @@ class Access:
     """Where the token is, or is to be made; `None` to ask for none."""
     names: tuple[str, ...] = ()
     """Further names by which clients may know this host."""
+    patience: float = REQUEST_TIME
+    """Seconds that a client has to send a request whole."""
     say: Say = field(default=lambda _text: None)
 
 
@@ -64,7 +67,7 @@ class Listener:
         """Serve clients until we are told to stop."""
         site = Site(upstream)
         guard = Guard(site, self._policy(), open_paths=(ALIVE, READY))
-        server = _Server(_settings(guard))
+        server = _Server(_settings(guard, self._access.patience))
         async with site.manager.run(), anyio.create_task_group() as group:
             group.start_soon(_serve, server, self._socket, stop)
             self._greet()
@@ -102,10 +105,10 @@ async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> Non
     stop.set()
 
 
-def _settings(app: ASGIApp) -> uvicorn.Config:
+def _settings(app: ASGIApp, patience: float) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="h11",
+        http=impatient(patience),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aggregator.config import Settings
 from aggregator.connect import Connect
 from aggregator.http.binding import Binding
+from aggregator.http.patience import REQUEST_TIME
 from aggregator.http.serving import Access, Listener
 from aggregator.upstream import Upstream
 from tests.peers import MODES, Era, aggregating
@@ -60,12 +61,14 @@ async def door(
     servers: Mapping[str, Connect],
     directory: Path,
     settings: Settings | None = None,
+    patience: float = REQUEST_TIME,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
     said: list[str] = []
     token_file = directory / "http-token"
-    listener = Listener(Access(Binding("127.0.0.1", 0), token_file, say=said.append))
+    access = Access(Binding("127.0.0.1", 0), token_file, patience=patience, say=said.append)
+    listener = Listener(access)
     stop = anyio.Event()
     token = token_file.read_text().strip()
     try:

@@ -1,0 +1,69 @@
+"""How long a client may take to say what it wants: connections that dawdle are closed.
+
+uvicorn waits for the rest of a request for ever, so that a few thousand of them, each a byte now
+and then, would take all connections there are.
+"""
+
+from typing import Any, Protocol
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_TIME = 30.0
+"""Seconds that a client has to send a request whole, from its first byte or its connection on."""
+
+TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class _Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+def impatient(seconds: float) -> type[H11Protocol]:
+    """Return a protocol that gives clients so long."""
+
+    class Impatient(_Impatient):
+        patience = seconds
+
+    return Impatient
+
+
+class _Impatient(H11Protocol):
+    """One connection."""
+
+    patience: float
+    _timer: _Timer | None = None
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
+        """Expect a request."""
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        """Take some of a request, and see whether it is whole."""
+        super().data_received(data)
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._expect()
+        else:
+            self._expect_nothing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self._expect_nothing()
+
+    def _expect(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.patience, self._hang_up)
+
+    def _expect_nothing(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _hang_up(self) -> None:
+        """Close the connection, and say why unless an answer is under way."""
+        if not self.transport.is_closing():
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.write(TIMEOUT)
+            self.transport.close()
