@@ -38,9 +38,9 @@ class Access:
     """Where the token is, or is to be made; `None` to ask for none."""
     names: tuple[str, ...] = ()
     """Further names by which clients may know this host."""
+    say: Say = field(default=lambda _text: None)
     patience: float = REQUEST_TIME
     """Seconds that a client has to send a request whole."""
-    say: Say = field(default=lambda _text: None)
 
 
 class Listener:
