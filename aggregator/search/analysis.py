@@ -18,9 +18,6 @@ LEVELS = tuple(level / 4096 for level in range(4097))
 """Impacts are kept as one of these, so that all postings share their numbers."""
 ANY_SERVER = frozenset({"mcp", "server", "api"})
 """Words of a server's name that tell it from no other."""
-TELLING = 4
-"""Words of a description from which it alone tells whether two tools are twins."""
-
 Content = dict[Field, tuple[str, ...]]
 """The stems of one tool by field, in order."""
 
@@ -122,15 +119,16 @@ def _document(entry: ToolEntry, host: Host, weights: Weights) -> Document:
     said = content(entry, host)
     impacts = _impacts(said, weights)
     parts = words(texts(entry).name)
+    named = frozenset(map(stem, parts))
     return Document(
         entry=entry,
         terms=tuple(impacts),
         levels=array("H", (round(impact * 4096) for impact in impacts.values())),
         parts=tuple(map(intern, parts)),
         sequence=_sequence(said),
-        named=frozenset(map(stem, parts)),
+        named=named,
         host=host,
-        signature=_signature(said),
+        signature=_signature(named, said),
     )
 
 
@@ -163,11 +161,14 @@ def _sequence(said: Content) -> str:
 _READ_IN_ORDER = tuple(Field)
 
 
-def _signature(said: Content) -> int:
-    """Return a number shared by tools that describe themselves in the same words."""
-    described = frozenset(said[Field.DESCRIPTION])
-    named = frozenset[str]() if len(described) >= TELLING else frozenset(said[Field.NAME])
-    return hash((named, described))
+def _signature(named: frozenset[str], said: Content) -> int:
+    """Return a number shared by tools that name and describe themselves in the same words."""
+    return hash((numberless(named), frozenset(said[Field.DESCRIPTION])))
+
+
+def numberless(terms: frozenset[str]) -> frozenset[str]:
+    """Return the words of a name without what only counts its copies."""
+    return frozenset(term for term in terms if not term.isdigit())
 
 
 def _impacts(said: Content, weights: Weights) -> dict[str, float]:

@@ -7,8 +7,9 @@ from math import log
 from typing import NamedTuple
 
 from aggregator.search.analysis import stop_free
-from aggregator.search.lexicon import equivalents, faint, shares, topics
+from aggregator.search.lexicon import equivalents, faint, topics
 from aggregator.search.query import MAX_TERMS, Keywords
+from aggregator.search.rarity import Rarity
 from aggregator.search.repair import Vocabulary
 from aggregator.search.weights import Weights
 from aggregator.search.words import stem, tokens
@@ -74,10 +75,10 @@ class Reader:
     """Reads one query against one state of the index."""
 
     def __init__(
-        self, postings: Postings, total: int, vocabulary: Vocabulary, weights: Weights
+        self, postings: Postings, rarity: Rarity, vocabulary: Vocabulary, weights: Weights
     ) -> None:
         self._postings = postings
-        self._total = total
+        self._rarity = rarity
         self._vocabulary = vocabulary
         self._weights = weights
         self._guesses = 0
@@ -127,7 +128,7 @@ class Reader:
         """Return everything in the index that may stand for a word, best first."""
         weights = self._weights
         having = len(self._postings.get(term, ()))
-        ceiling = self._rarity(term) if having else log(1 + self._total)
+        ceiling = self._rarity.of(term) if having else log(1 + self._rarity.total)
         found = {term: 1.0} if having else {}
         self._offer(found, joined, weights.joined)
         self._offer(found, equivalents().get(term, ()), weights.equivalent)
@@ -136,7 +137,7 @@ class Reader:
         found = found or self._guessed(word.text)
         factor = word.factor * (weights.faint if term in faint() else 1.0)
         alternatives = [
-            Alternative(each, factor * part * min(ceiling, self._rarity(each)))
+            Alternative(each, factor * part * min(ceiling, self._rarity.of(each)))
             for each, part in found.items()
         ]
         alternatives.sort(key=lambda each: (-each.gain, each.term))
@@ -161,15 +162,6 @@ class Reader:
             part = self._weights.contained
         stems = (stem(each) for each in likely)
         return {term: part for term in stems if term in self._postings}
-
-    def _rarity(self, term: str) -> float:
-        """Return how much it says that a tool has this word.
-
-        A small catalog says little of which words are common, so an average one is counted in.
-        """
-        prior = self._weights.prior
-        having = len(self._postings[term]) + prior * shares().get(term, 0.0)
-        return log(1 + (self._total + prior - having + 0.5) / (having + 0.5))
 
 
 def _run_together(said: Sequence[Word], stems: Sequence[str]) -> dict[str, list[str]]:

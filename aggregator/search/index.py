@@ -11,6 +11,7 @@ from aggregator.search.explain import Contribution, contributions
 from aggregator.search.filters import Filter
 from aggregator.search.naming import UNTELLING, as_written, called, namesakes
 from aggregator.search.query import Keywords
+from aggregator.search.rarity import Rarity
 from aggregator.search.repair import Vocabulary
 from aggregator.search.scoring import Place, Score, best, complete, promising
 from aggregator.search.spread import spread
@@ -47,6 +48,7 @@ class Index:
         self._slots: dict[ServerName, tuple[int, ...]] = {}
         self._free: list[int] = []
         self._vocabulary = Vocabulary()
+        self._rarity = Rarity(weights.prior)
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -69,10 +71,13 @@ class Index:
             self._add(slot, document)
         if slots:
             self._slots[server] = slots
+            self._rarity.add(document.terms for document in analysed.documents)
 
     def remove(self, server: ServerName) -> None:
         """Forget the tools of one server."""
-        for slot in self._slots.pop(server, ()):
+        slots = self._slots.pop(server, ())
+        self._rarity.discard(self._documents[slot].terms for slot in slots)
+        for slot in slots:
             document = self._documents.pop(slot)
             del self._places[slot]
             self._free.append(slot)
@@ -132,7 +137,7 @@ class Index:
             holders[slot] = LEVELS[level]
 
     def _read(self, query: Keywords) -> Request:
-        reader = Reader(self._postings, len(self._documents), self._vocabulary, self._weights)
+        reader = Reader(self._postings, self._rarity, self._vocabulary, self._weights)
         return reader.read(query)
 
     def _shortlist(self, request: Request, limit: int, allowed: set[int] | None) -> list[int]:

@@ -1,8 +1,9 @@
 """Scoring: how well tools answer a request."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from aggregator.search.analysis import Document
 from aggregator.search.concepts import Alternative, Concept, Postings, Request
@@ -15,6 +16,10 @@ SCARCE = 50
 """Tools that have a word below which its alternatives bring in tools, too."""
 HOPELESS = 0.5
 """The part of the best first guess below which no bonus makes up for what is missing."""
+ECHO = 3
+"""Pairs of words, one after the other, from which a text may repeat the request itself."""
+ECHOED = 0.7
+"""The share of the pairs of a request from which a text repeats it."""
 WORDY = 100
 """Distinct words of a tool from which words side by side mean less."""
 
@@ -33,6 +38,10 @@ class Score:
     covered: float = 0.0
     held: int = 0
     """The concepts it has something of, as bits."""
+    pairs: int = 0
+    """The words of the request that stand side by side in it, too."""
+    echo: bool = False
+    """Whether it repeats the request nearly word for word."""
     in_name: int = 0
     in_host: int = 0
     coverage: float = 0.0
@@ -93,14 +102,31 @@ def best(
     if len(guesses) <= least:
         return list(guesses)
     bar = HOPELESS * max(guesses.values())
-    hopeful = [guess for guess in guesses.values() if guess >= bar]
-    if not least <= len(hopeful) <= most:
-        size = least if len(hopeful) < least else most
-        bar = sorted(guesses.values() if size == least else hopeful)[-size]
+    hopeful = {slot: guess for slot, guess in guesses.items() if guess >= bar}
+    if len(hopeful) < least:
+        return _top(guesses, places, least)
+    return list(hopeful) if len(hopeful) <= most else _shared_out(hopeful, places, most)
+
+
+def _shared_out(guesses: Mapping[int, float], places: Mapping[int, Place], size: int) -> list[int]:
+    """Return the best; one server has more than half of them only if there are no others."""
+    found = _top(guesses, places, size)
+    ((server, count),) = Counter(places[slot][1] for slot in found).most_common(1)
+    if 2 * count <= size:
+        return found
+    own = {slot: guess for slot, guess in guesses.items() if places[slot][1] == server}
+    others = {slot: guess for slot, guess in guesses.items() if slot not in own}
+    room = min(len(others), size // 2)
+    return _top(others, places, room) + _top(own, places, size - room)
+
+
+def _top(guesses: Mapping[int, float], places: Mapping[int, Place], size: int) -> list[int]:
+    """Return as many of the best, in no order; of equals those that come first in the catalog."""
+    bar = sorted(guesses.values())[-size] if size else inf
     found = [slot for slot, guess in guesses.items() if guess >= bar]
-    if len(found) > most:
+    if len(found) > size:
         found.sort(key=lambda slot: (-guesses[slot], places[slot]))
-    return found[:most]
+    return found[:size]
 
 
 def complete(
@@ -110,8 +136,9 @@ def complete(
     for at, concept in enumerate(request.concepts):
         _match(scores, 1 << at, concept, postings)
     _reward_neighbours(scores.values(), request, weights.together)
-    whole = request.gain
+    whole, echo = request.gain, max(ECHO, ECHOED * len(request.pairs))
     for score in scores.values():
+        score.echo = score.pairs >= echo
         _add_up(score, whole, weights)
 
 
@@ -144,6 +171,7 @@ def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float)
         both = 1 << first | 1 << second
         for score in scores:
             if score.held & both == both and sought in score.document.sequence:
+                score.pairs += 1
                 # In a long text any two words meet somewhere.
                 score.together += worth * min(1.0, WORDY / len(score.document.terms))
 

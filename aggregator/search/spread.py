@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aggregator.search.analysis import Document
+from aggregator.search.analysis import Document, numberless
 from aggregator.search.scoring import Score
 from aggregator.search.weights import Weights
 
@@ -40,16 +40,25 @@ def _freshest(left: Sequence[Score], picked: Sequence[Score], weights: Weights) 
 def _freshness(score: Score, picked: Sequence[Score], weights: Weights) -> float:
     """Return what is left of a score after what its server and its text have shown."""
     document = score.document
-    beside = [each.document for each in picked if each.document.host is document.host]
+    beside = [each for each in picked if each.document.host is document.host]
     twins = sum(each.document.signature == document.signature for each in picked)
-    twins = twins or any(_alike(document, other) for other in beside)
+    twins = twins or any(_alike(document, other.document) for other in beside)
+    return weights.twin**twins * _room(score, beside, weights)
+
+
+def _room(score: Score, beside: Sequence[Score], weights: Weights) -> float:
+    """Return what is left of a score after other tools of its server."""
     # Who calls a server by its name wants that server's tools, however many.
-    crowd = 0 if score.at_home else max(0, len(beside) - FREE)
-    return weights.twin**twins * weights.crowding**crowd
+    if not beside or score.at_home:
+        return 1.0
+    echoed = any(each.echo for each in beside)
+    return weights.crowding ** max(0, len(beside) - FREE) * weights.echo**echoed
 
 
 def _alike(one: Document, other: Document) -> bool:
-    """Tell whether two tools have nearly all their words in common."""
+    """Tell whether two tools have nearly all their words in common, or all of their names."""
+    if numberless(one.named) == numberless(other.named):
+        return True
     shorter, longer = sorted((len(one.terms), len(other.terms)))
     if shorter < ALIKE * longer:
         return False

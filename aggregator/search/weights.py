@@ -77,6 +77,9 @@ class Weights:
 
     crowding: float = 0.9
     """What each tool of one server after the first two counts, again for each."""
+    echo: float = 0.3
+    """What the others count of a server that has shown a tool which repeats the request: who
+    writes tools for requests has one for each."""
     twin: float = 0.3
     """What each further tool counts that says the same of itself."""
 

@@ -1,0 +1,60 @@
+"""How much it says that a tool has a word: the fewer have it, the more."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import log
+
+from aggregator.search.lexicon import shares
+
+SMALL = 16
+"""Tools of one server that count in full when the tools that have a word are counted."""
+TENTHS = 10
+"""Counts are kept in tenths: whole numbers do not depend on the order of adding."""
+
+
+class Rarity:
+    """In how many tools each word is, a large server's counting less.
+
+    Beyond the first few, tools that share a word tell what their server is about and not how
+    common the word is: no server can make a word worthless by repeating it in a hundred tools.
+    """
+
+    def __init__(self, prior: float) -> None:
+        self._prior = prior
+        self._having: dict[str, int] = {}
+        self._total = 0
+
+    @property
+    def total(self) -> float:
+        """How many tools there are."""
+        return self._total / TENTHS
+
+    def add(self, tools: Iterable[Iterable[str]]) -> None:
+        """Count in the words of one server's tools."""
+        for word, tenths in self._counted(tools, 1):
+            self._having[word] = self._having.get(word, 0) + tenths
+
+    def discard(self, tools: Iterable[Iterable[str]]) -> None:
+        """Count out what was counted in."""
+        for word, tenths in self._counted(tools, -1):
+            self._having[word] += tenths
+            if not self._having[word]:
+                del self._having[word]
+
+    def of(self, word: str) -> float:
+        """Return what a word is worth that some tool has.
+
+        A small catalog says little of which words are common, so an average one is counted in.
+        """
+        having = self._having[word] / TENTHS + self._prior * shares().get(word, 0.0)
+        return log(1 + (self.total + self._prior - having + 0.5) / (having + 0.5))
+
+    def _counted(self, tools: Iterable[Iterable[str]], sign: int) -> list[tuple[str, int]]:
+        every = list(tools)
+        self._total += sign * _tenths(len(every))
+        counts = Counter(word for words in every for word in words)
+        return [(word, sign * _tenths(count)) for word, count in counts.items()]
+
+
+def _tenths(count: int) -> int:
+    return TENTHS * count if count <= SMALL else TENTHS * SMALL + count - SMALL
