@@ -40,11 +40,16 @@ STUCK_AFTER = 1.0
 """Seconds a server may leave unread what was written to it before a time-out means it hangs."""
 
 
+Expect = Callable[[Config], None]
+"""Told of each later configuration before it is applied."""
+
+
 class Orders:
     """What the world outside may ask of us by signals."""
 
-    def __init__(self) -> None:
+    def __init__(self, expect: Expect = lambda _config: None) -> None:
         self.stop = anyio.Event()
+        self.expect = expect
         self.reload: Callable[[], None] = lambda: None
 
 
@@ -56,9 +61,9 @@ class Door(Protocol):
         ...
 
 
-async def serve_standard_streams(config: Config) -> None:
+async def serve_standard_streams(config: Config, expect: Expect = lambda _config: None) -> None:
     """Serve one client on our standard streams until it leaves or we are told to stop."""
-    orders = Orders()
+    orders = Orders(expect)
     with claimed() as (stdin, stdout):
         async with anyio.create_task_group() as group:
             await group.start(_heed_signals, orders)
@@ -71,9 +76,9 @@ async def serve_standard_streams(config: Config) -> None:
             group.cancel_scope.cancel()
 
 
-async def serve_http(config: Config, door: Door) -> None:
+async def serve_http(config: Config, door: Door, expect: Expect = lambda _config: None) -> None:
     """Serve all clients that come in by a door until we are told to stop."""
-    orders = Orders()
+    orders = Orders(expect)
     async with anyio.create_task_group() as group:
         await group.start(_heed_signals, orders)
         async with running_fleet(config, orders) as server:
@@ -102,7 +107,7 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
         group.start_soon(meaning.run)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
-        reloading = Reloading(fleet, os.environ)
+        reloading = Reloading(fleet, os.environ, orders.expect)
         orders.reload = reloading.reload
         if config.settings.watch:
             group.start_soon(reloading.follow)

@@ -1,11 +1,11 @@
 """Go over to what `servers.yaml` says now, all of it or nothing."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
-from aggregator.config import load_config
+from aggregator.config import Config, load_config
 from aggregator.errors import ConfigError
 from aggregator.fleet import Fleet
 from aggregator.watching import changes
@@ -16,9 +16,16 @@ logger = logging.getLogger(__name__)
 class Reloading:
     """Keeps a fleet in step with its file."""
 
-    def __init__(self, fleet: Fleet, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        environment: Mapping[str, str],
+        expect: Callable[[Config], None] = lambda _config: None,
+    ) -> None:
         self._fleet = fleet
         self._environment = environment
+        self._expect = expect
+        """Told of a configuration before any of its servers is started."""
 
     @property
     def _path(self) -> Path:
@@ -33,6 +40,7 @@ class Reloading:
             logger.error("%s; going on with the configuration in use", error)  # noqa: TRY400
             return
         self._fleet.problem = None
+        self._expect(config)
         self._fleet.reconfigure(config)
         logger.info("%s: applied", self._path)
 

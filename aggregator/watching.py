@@ -40,10 +40,10 @@ async def changes(path: Path) -> AsyncGenerator[None, None]:
 
 async def _stirrings(path: Path) -> AsyncGenerator[None, None]:
     """Yield whenever the file may have changed."""
-    descriptor = _watch(path.parent)
+    descriptor = _inotify()
     if descriptor is not None:
         try:
-            async with aclosing(_told(descriptor)) as told:
+            async with aclosing(_told(descriptor, path)) as told:
                 async for _ in told:
                     yield
         finally:
@@ -53,9 +53,9 @@ async def _stirrings(path: Path) -> AsyncGenerator[None, None]:
         yield
 
 
-async def _told(descriptor: int) -> AsyncGenerator[None, None]:
+async def _told(descriptor: int, path: Path) -> AsyncGenerator[None, None]:
     """Yield for each batch of events, until the directory itself is gone."""
-    while True:
+    while _watch(descriptor, path):
         await anyio.wait_readable(descriptor)
         events = os.read(descriptor, 65536)
         yield
@@ -73,20 +73,23 @@ def _is_gone(events: bytes) -> bool:
     return False
 
 
-def _watch(directory: Path) -> int | None:
-    """Ask the kernel to tell of events in a directory; `None` if it cannot."""
+def _inotify() -> int | None:
+    """Return what the kernel tells of events by; `None` if it cannot."""
     if not sys.platform.startswith("linux"):
         return None
     with suppress(OSError, AttributeError):
-        library = ctypes.CDLL(None, use_errno=True)
-        begin: Callable[[int], int] = library.inotify_init1
-        add: Callable[[int, bytes, int], int] = library.inotify_add_watch
+        begin: Callable[[int], int] = ctypes.CDLL(None).inotify_init1
         descriptor = begin(_FLAGS)
-        if descriptor >= 0:
-            if add(descriptor, os.fsencode(directory), _EVENTS) >= 0:
-                return descriptor
-            os.close(descriptor)
+        return descriptor if descriptor >= 0 else None
     return None
+
+
+def _watch(descriptor: int, path: Path) -> bool:
+    """Ask to be told of events beside the file, and where it leads if it is a link."""
+    add: Callable[[int, bytes, int], int] = ctypes.CDLL(None).inotify_add_watch
+    directories = {path.parent, Path(os.path.realpath(path)).parent}
+    # To watch a directory again changes nothing; and a link may lead elsewhere by now.
+    return all(add(descriptor, os.fsencode(each), _EVENTS) >= 0 for each in directories)
 
 
 def _content(path: Path) -> bytes | None:

@@ -37,6 +37,20 @@ async def test_a_valid_change_is_applied(tmp_path: Path) -> None:
     assert fleet.problem is None
 
 
+async def test_a_configuration_is_expected_before_it_is_applied(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    expected: list[tuple[list[str], list[str]]] = []
+
+    def expect(config: Config) -> None:
+        expected.append((list(config.servers), list(fleet.catalog.servers)))
+
+    written(path, "one", "two")
+    Reloading(fleet, {}, expect).reload()
+
+    assert expected == [(["one", "two"], ["one"])]
+
+
 async def test_a_file_that_cannot_be_used_changes_nothing_and_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "servers.yaml"
     fleet = fleet_of(written(path, "one"))

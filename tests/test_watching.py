@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -33,6 +34,44 @@ def swap_link(path: Path) -> None:
     link = path.with_name("link")
     link.symlink_to(target)
     link.replace(path)
+
+
+async def test_a_file_is_followed_to_where_a_link_leads(tmp_path: Path) -> None:
+    """As where people keep such files in a directory of their own, and link to them."""
+    path = tmp_path / "here" / "file"
+    first, second = tmp_path / "first" / "kept", tmp_path / "second" / "kept"
+    for each in (path, first, second):
+        each.parent.mkdir()
+    first.write_text("one", encoding="utf-8")
+    second.write_text("three", encoding="utf-8")
+    path.symlink_to(first)
+    told: list[str] = []
+
+    async def follow() -> None:
+        async with aclosing(changes(path)) as changed:
+            async for _ in changed:
+                told.append(path.read_text(encoding="utf-8"))
+                steps.pop(0)()
+
+    def lead_elsewhere() -> None:
+        path.unlink()
+        path.symlink_to(second)
+
+    def stop() -> None:
+        group.cancel_scope.cancel()
+
+    steps: list[Callable[[], object]] = [
+        lead_elsewhere,
+        lambda: second.write_text("four", encoding="utf-8"),
+        stop,
+    ]
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            first.write_text("two", encoding="utf-8")
+
+    assert told == ["two", "three", "four"]
 
 
 @pytest.mark.parametrize("change", [rewrite, replace, remove, swap_link])

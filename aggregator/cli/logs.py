@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -13,34 +13,42 @@ LEVELS = (logging.ERROR, logging.INFO, logging.DEBUG)
 """What is logged without `-v`, with it, and with `-vv`."""
 
 
-def set_up_logging(config: Config, verbosity: int, form: str, stream: TextIO) -> None:
-    """Send our log lines to a stream, quietly unless asked for more."""
+def set_up_logging(config: Config, verbosity: int, form: str, stream: TextIO) -> "Lines":
+    """Send our log lines to a stream, quietly unless asked for more; return what writes them."""
     handler = logging.StreamHandler(stream)
-    secrets = frozenset(_secrets(config.servers.values()))
-    as_json = form == "json"
-    handler.setFormatter(Lines(secrets, config.servers if as_json else None))
+    lines = Lines(as_json=form == "json")
+    lines.expect(config)
+    handler.setFormatter(lines)
     # Of what libraries say, only what ends everything is of interest to a person.
     logging.basicConfig(level=logging.CRITICAL, handlers=[handler], force=True)
     logging.getLogger("aggregator").setLevel(LEVELS[min(verbosity, len(LEVELS) - 1)])
+    return lines
 
 
 class Lines(logging.Formatter):
-    """Writes a record as one line of text, or of JSON if it is told the servers' names."""
+    """Writes a record as one line of text, or of JSON."""
 
-    def __init__(self, secrets: Collection[str], servers: Collection[str] | None = None) -> None:
+    def __init__(self, *, as_json: bool) -> None:
         super().__init__("%(message)s")
+        self._as_json = as_json
+        self._secrets: list[str] = []
+        self._servers: set[str] = set()
+
+    def expect(self, config: Config) -> None:
+        """Learn the names and secrets of servers before they have a chance to say them."""
+        self._servers |= config.servers.keys()
+        secrets = {*self._secrets, *_secrets(config.servers.values())}
         # Longer ones first: one secret may begin with another.
         self._secrets = sorted(secrets, key=len, reverse=True)
-        self._servers = servers
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line without what must not be read."""
         line = self._discreet(super().format(record))
-        return line if self._servers is None else self._json(record, line, self._servers)
+        return self._json(record, line) if self._as_json else line
 
-    def _json(self, record: logging.LogRecord, line: str, servers: Collection[str]) -> str:
+    def _json(self, record: logging.LogRecord, line: str) -> str:
         server, _, rest = line.partition(": ")
-        about = {"server": server} if server in servers else {}
+        about = {"server": server} if server in self._servers else {}
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields = {"time": moment, "level": record.levelname.lower(), **about}
         return json.dumps({**fields, "message": rest if about else line}, ensure_ascii=False)

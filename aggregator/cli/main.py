@@ -47,6 +47,8 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
 
 
 def _parsed(arguments: Sequence[str], environment: Environment) -> argparse.Namespace:
+    if arguments and arguments[0] == "help":
+        arguments = [*arguments[1:2], "--help"]
     first = arguments[0] if arguments else "--help"
     if not first.startswith("-") and first not in COMMANDS:
         close = get_close_matches(first, COMMANDS, 1)

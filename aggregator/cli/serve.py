@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.app import serve_http, serve_standard_streams
+from aggregator.app import Expect, serve_http, serve_standard_streams
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.logs import set_up_logging
 from aggregator.cli.source import read_config
@@ -21,11 +21,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     _check(options)
     config = read_config(options, environment)
-    set_up_logging(config, options.verbose, options.log_format, environment.stderr)
+    lines = set_up_logging(config, options.verbose, options.log_format, environment.stderr)
     if options.http is None:
-        anyio.run(serve_standard_streams, config, backend_options=EVENT_LOOP)
+        anyio.run(serve_standard_streams, config, lines.expect, backend_options=EVENT_LOOP)
     else:
-        _serve_http(config, options, environment)
+        _serve_http(config, options, environment, lines.expect)
     return ExitStatus.FINE
 
 
@@ -44,7 +44,9 @@ def _check(options: argparse.Namespace) -> None:
             )
 
 
-def _serve_http(config: Config, options: argparse.Namespace, environment: Environment) -> None:
+def _serve_http(
+    config: Config, options: argparse.Namespace, environment: Environment, expect: Expect
+) -> None:
     # A client that starts us over stdio does not wait for what HTTP takes.
     from aggregator.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
     from aggregator.http.serving import Access, Listener  # noqa: PLC0415 - see above
@@ -55,13 +57,12 @@ def _serve_http(config: Config, options: argparse.Namespace, environment: Enviro
         raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
     try:
         token_file = None if options.no_auth else _token_file(environment)
-        listener = Listener(
-            Access(binding, token_file, tuple(options.allow_host), environment.note)
-        )
+        names = tuple(options.allow_host)
+        listener = Listener(Access(binding, token_file, names, say=environment.note))
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:
-        anyio.run(serve_http, config, listener, backend_options=EVENT_LOOP)
+        anyio.run(serve_http, config, listener, expect, backend_options=EVENT_LOOP)
     finally:
         listener.close()
 

@@ -102,4 +102,6 @@ def _read_bytes(path: Path) -> bytes:
 
 def anyone_can_write(path: Path) -> bool:
     """Return whether every user of this machine may change which programs are started."""
-    return os.name == "posix" and bool(path.stat().st_mode & stat.S_IWOTH)
+    with suppress(OSError):  # what has been read may be gone by now, as in the middle of an edit
+        return os.name == "posix" and bool(path.stat().st_mode & stat.S_IWOTH)
+    return False

@@ -1,7 +1,9 @@
 """Whatever goes wrong is said in one message, with the right exit status and no traceback."""
 
+import json
 import os
 import signal
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +20,11 @@ SERVERS = f"servers:\n  test:\n    {faulty()}\n"
 
 USE_FILE = ["inspect", "inspect test", "search x", "call test__echo", "check", "serve"]
 """Commands that cannot do without a file of servers."""
+
+INITIALIZE = (
+    '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": '
+    '"2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}\n'
+)
 
 START_SERVERS = ["inspect", "search x", "call slow__echo", "check", "doctor"]
 
@@ -190,6 +197,29 @@ def test_a_program_that_may_not_be_run_is_the_problem_of_its_server(shell: Shell
     assert "error: forbidden: " in ran.out
     assert "may not be run" in ran.out
     assert "1 error" in ran.out
+
+
+def test_the_log_keeps_the_secrets_of_a_server_that_is_added_while_serving(shell: Shell) -> None:
+    path = shell.write_servers("servers: {}")
+    told = "import os, sys; sys.exit('the token is ' + os.environ['API_TOKEN'])"
+    with start(shell, "serve", "-v") as process:
+        assert process.stderr is not None
+        assert process.stdin is not None
+        process.stdin.write(INITIALIZE)
+        process.stdin.flush()
+        assert process.stdout is not None
+        process.stdout.readline()
+        path.write_text(
+            f"servers: {{new: {{command: {sys.executable}, args: [-c, {json.dumps(told)}], "
+            "env: {API_TOKEN: 5ecr3t-of-the-new-one}}}",
+            encoding="utf-8",
+        )
+        said = next(line for line in process.stderr if "the token is" in line)
+        process.stdin.close()
+        process.stdin = None
+        rest = ended(process)
+
+    assert "5ecr3t" not in said + rest.err
 
 
 # Ctrl-C

@@ -56,6 +56,18 @@ def test_no_secret_of_a_server_is_ever_said() -> None:
     assert "jira: *** was refused; retrying in 4 s" in logged(2)
 
 
+def test_secrets_of_servers_that_come_later_are_not_said_either() -> None:
+    stream = StringIO()
+    lines = set_up_logging(CONFIG, 1, "json", stream)
+    later = "servers: {web2: {command: x, env: {API_TOKEN: an0ther-s3cret}}}"
+
+    lines.expect(parse_config(later, Path("servers.yaml"), {}))
+    logger.info("web2: an0ther-s3cret and s3cr3t-value; starting")
+
+    said = json.loads(stream.getvalue())
+    assert (said["server"], said["message"]) == ("web2", "*** and ***; starting")
+
+
 def test_json_lines_name_the_server_by_itself() -> None:
     lines = [json.loads(line) for line in logged(1, "json")]
 

@@ -26,7 +26,8 @@ def test_the_help_of_every_command_teaches_by_example(shell: Shell, command: str
 def test_help_names_every_command(shell: Shell) -> None:
     asked, bare = shell.run("--help"), shell.run()
 
-    assert asked == bare
+    assert asked == bare == shell.run("help")
+    assert shell.run("help", "call") == shell.run("call", "--help")
     assert all(f"\n    {command} " in asked.out for command in COMMANDS)
     assert shell.run("--version").out == f"aggregator {__version__}\n"
 
