@@ -83,9 +83,9 @@ class Downstream:
         self._link: Link | None = None
         self._wire: Wire | None = None
         self._woken = anyio.Event()
-        self._slots = anyio.Semaphore(server.max_in_flight)
+        self._slots = anyio.Semaphore(server.max_in_flight, fast_acquire=True)
         self._requests = 0
-        self._idle = anyio.Event()
+        self._idle: anyio.Event | None = None
         self._retired = False
         self._timeouts = 0
         self._reason: str | None = None
@@ -115,6 +115,7 @@ class Downstream:
         """Wait, within bounds, for the requests under way."""
         with anyio.move_on_after(patience):
             while self._requests:
+                self._idle = self._idle or anyio.Event()
                 await self._idle.wait()
 
     async def request(
@@ -195,9 +196,9 @@ class Downstream:
                 yield
         finally:
             self._requests -= 1
-            if not self._requests:
-                idle, self._idle = self._idle, anyio.Event()
-                idle.set()
+            if self._idle is not None and not self._requests:
+                self._idle.set()
+                self._idle = None
 
     def _timed_out(self, link: Link) -> None:
         """Give up a server that no longer reads, or that has left too much unanswered."""

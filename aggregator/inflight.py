@@ -73,11 +73,12 @@ class Patience:
     """How long a call may take, not counting the time in which somebody is asked."""
 
     def __init__(self, scope: anyio.CancelScope, *, between: float, altogether: float) -> None:
+        now = anyio.current_time()
         self._scope = scope
         self._between = between
-        self._latest = anyio.current_time() + altogether
+        self._latest = now + altogether
         self._pauses = 0
-        self.progressed()
+        scope.deadline = min(now + between, self._latest)
 
     def progressed(self) -> None:
         """Begin to wait anew, because the server has shown that it is at work."""
@@ -105,7 +106,7 @@ class Call:
         self.caller = caller
         self._patience = patience
         self._notices = deque[tuple[str, JsonObject]](maxlen=MAX_NOTICES)
-        self._turn = anyio.Lock()
+        self._turn: anyio.Lock | None = None
         self._is_being_told = False
 
     @property
@@ -120,11 +121,16 @@ class Call:
         if method == "notifications/progress":
             self._patience.progressed()
         self._notices.append((method, params))
+        if self._turn is None:
+            self._turn = anyio.Lock(fast_acquire=True)
         was_being_told, self._is_being_told = self._is_being_told, True
         return was_being_told
 
     async def deliver(self) -> None:
         """Pass on what has been heard, in order."""
+        if self._turn is None:
+            # Most calls have nothing to tell but their result.
+            return
         async with self._turn:
             while self._notices:
                 await self.caller.tell(*self._notices.popleft())

@@ -16,9 +16,10 @@ from mcp.client.stdio import get_default_environment
 
 from aggregator.secrecy import secret_arguments
 from aggregator.stdio.decoding import Noise
-from aggregator.stdio.pipes import MAX_NOISE, MessageReader, MessageWriter, discard, read_some
+from aggregator.stdio.pipes import MAX_NOISE, MessageReader, MessageWriter, discard
 from aggregator.stdio.process import Pipes, Process, close_pipe, describe_status, spawn
 from aggregator.stdio.rate import Allowance
+from aggregator.stdio.source import Source
 from aggregator.stdio.tail import Redaction, Tail, printable
 from aggregator.stdio.watchdog import Watchdog
 
@@ -62,6 +63,7 @@ class Child:
         self._pipes = pipes
         self._log = log
         self._redact = Redaction({**dict(secret_arguments(spec.args)), **spec.env})
+        self._words = Source(pipes.stderr.fileno())
         self._stderr = Tail()
         self._stderr_allowance = Allowance(LOGGED_PER_MINUTE)
         self._noise_allowance = Allowance(LOGGED_PER_MINUTE)
@@ -133,10 +135,11 @@ class Child:
         self._writer.close()
         async with anyio.create_task_group() as tasks:
             # A child that is stuck writing could not see that its input has ended.
-            tasks.start_soon(discard, self._pipes.stdout.fileno())
+            tasks.start_soon(discard, Source(self._pipes.stdout.fileno()))
             tasks.start_soon(self._read_stderr)
             await self._process.end()
             tasks.cancel_scope.cancel()
+        self._words.close()
         close_pipe(self._pipes.stdout)
         close_pipe(self._pipes.stderr)
         self._process.close()
@@ -158,7 +161,7 @@ class Child:
             await self._exited.wait()
 
     async def _read_stderr(self) -> None:
-        while chunk := await read_some(self._pipes.stderr.fileno()):
+        while chunk := await self._words.read():
             self._stderr.add(chunk)
             for line in chunk[:LOGGED_BYTES].splitlines():
                 if not self._stderr_allowance.grant(monotonic()):

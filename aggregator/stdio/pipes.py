@@ -5,7 +5,6 @@ stand between the session and the child, so nothing is read before the session w
 message is on the wire when `send` returns unless the pipe is full.
 """
 
-import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
@@ -25,10 +24,9 @@ from pydantic import TypeAdapter
 
 from aggregator.stdio.decoding import Decoded, Noise, decode
 from aggregator.stdio.framing import Framing, Overlong
+from aggregator.stdio.outbox import Outbox
 from aggregator.stdio.process import close_pipe
-
-CHUNK_BYTES = 64 * 1024
-"""Bytes read at once: what a pipe holds."""
+from aggregator.stdio.source import Source
 
 WAITING_BYTES = 64 * 1024
 """Bytes that may wait for a full pipe before the next request has to."""
@@ -51,24 +49,13 @@ MAX_NOISE = 1000
 """Lines in a row that may be noise before a server is given up."""
 
 
-async def read_some(fd: int) -> bytes:
-    """Return the next bytes, or nothing at the end."""
-    while True:
-        try:
-            return os.read(fd, CHUNK_BYTES)
-        except BlockingIOError:
-            await anyio.wait_readable(fd)
-        except OSError:
-            return b""
-
-
-async def discard(fd: int) -> None:
+async def discard(source: Source) -> None:
     """Read to the end and forget, so that a child that is still writing can go on to exit."""
     try:
-        while await read_some(fd):
+        while await source.read():
             await anyio.lowlevel.checkpoint()
-    except anyio.ClosedResourceError:
-        return
+    finally:
+        source.close()
 
 
 class MessageReader:
@@ -83,7 +70,7 @@ class MessageReader:
         on_end: Callable[[], Awaitable[None]],
         max_noise: float = MAX_NOISE,
     ) -> None:
-        self._fd = fd
+        self._source = Source(fd)
         self._max_noise = max_noise
         self._limit = limit
         self._on_noise = on_noise
@@ -119,7 +106,7 @@ class MessageReader:
         """Stop reading; what has been read is still delivered."""
         if self._reading:
             self._reading = False
-            anyio.notify_closing(self._fd)
+            self._source.close()
         self.ended.set()
 
     async def aclose(self) -> None:
@@ -130,7 +117,7 @@ class MessageReader:
 
     async def _fill(self) -> None:
         try:
-            chunk = await read_some(self._fd)
+            chunk = await self._source.read()
         except anyio.ClosedResourceError:
             chunk = b""
         if chunk:
@@ -141,6 +128,7 @@ class MessageReader:
         else:
             self._lines.extend(self._framing.finish())
             self._reading = False
+            self._source.close()
             await self._on_end()
             self.ended.set()
 
@@ -185,7 +173,7 @@ class MessageWriter:
         self._pipe = pipe
         self._drops_answers = drops_answers
         self._fd = pipe.fileno()
-        self._waiting = bytearray()
+        self._waiting = Outbox()
         self._wake = anyio.Event()
         self._room: anyio.Event | None = None
         self._emptied: anyio.Event | None = None
@@ -207,19 +195,19 @@ class MessageWriter:
         if self._drops_answers and not isinstance(item.message, JSONRPCRequest):
             self.send_now(item.message, MAX_ANSWER_BYTES)
             return
-        while len(self._waiting) >= WAITING_BYTES:
+        while self._waiting.size >= WAITING_BYTES:
             self._room = self._room or anyio.Event()
             await self._room.wait()
         self._put(item.message)
 
     def send_now(self, message: JSONRPCMessage, most: int = MAX_WAITING_BYTES) -> None:
         """Write a message that may be lost, if far too much is waiting already."""
-        if len(self._waiting) < most:
+        if self._waiting.size < most:
             self._put(message)
 
     async def flush(self) -> None:
         """Wait until nothing is waiting to be written."""
-        while self._waiting:
+        while self._waiting.size:
             self._emptied = self._emptied or anyio.Event()
             await self._emptied.wait()
 
@@ -227,9 +215,8 @@ class MessageWriter:
         # Straight to bytes: as text, one wide character would make the whole message wide.
         line = _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
         self._check()
-        was_idle = not self._waiting
-        self._waiting += line
-        self._waiting += b"\n"
+        was_idle = not self._waiting.size
+        self._waiting.add(line)
         if was_idle and not self._write_some():
             self._wake.set()
 
@@ -261,10 +248,8 @@ class MessageWriter:
     def _write_some(self) -> bool:
         """Write until all is written or the pipe is full; say whether all is done."""
         try:
-            while self._waiting:
-                with memoryview(self._waiting) as view:
-                    written = os.write(self._fd, view)
-                del self._waiting[:written]
+            while self._waiting.size:
+                self._waiting.write_to(self._fd)
                 self.blocked_since = None
                 self._open_room()
         except BlockingIOError:
@@ -288,7 +273,7 @@ class MessageWriter:
             self._emptied = None
 
     def _open_room(self) -> None:
-        if self._room is not None and len(self._waiting) < WAITING_BYTES:
+        if self._room is not None and self._waiting.size < WAITING_BYTES:
             self._room.set()
             self._room = None
 

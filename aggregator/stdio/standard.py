@@ -46,14 +46,11 @@ class Outstanding:
 
     def __init__(self) -> None:
         self._requests: set[RequestId] = set()
-        self._settled = anyio.Event()
-        self._settled.set()
+        self._settled: anyio.Event | None = None
 
     def came(self, message: JSONRPCMessage) -> None:
         """Note a message from the client."""
         if isinstance(message, JSONRPCRequest) and message.method not in _ENDLESS:
-            if not self._requests:
-                self._settled = anyio.Event()
             self._requests.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
             self._settle((message.params or {}).get("requestId"))
@@ -66,15 +63,18 @@ class Outstanding:
     async def settle(self, patience: float = DRAIN_PATIENCE) -> None:
         """Wait, within bounds, until nothing is outstanding."""
         with anyio.move_on_after(patience):
-            await self._settled.wait()
+            while self._requests:
+                self._settled = self._settled or anyio.Event()
+                await self._settled.wait()
         # What has not come by now is not waited for again when the input ends.
-        self._settled.set()
+        self._requests.clear()
 
     def _settle(self, request: object) -> None:
         if isinstance(request, str | int):
             self._requests.discard(request)
-        if not self._requests:
+        if self._settled is not None and not self._requests:
             self._settled.set()
+            self._settled = None
 
 
 class ClientReader(MessageReader):

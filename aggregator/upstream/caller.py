@@ -1,6 +1,5 @@
 """The client behind one of its requests, as the server it is forwarded to may reach it."""
 
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -38,8 +37,8 @@ class ContextCaller:
         self.era: Era = era_of(ctx)
         self.key: object = conversation if conversation.has_memory else object()
         """Tells one client from another: without a session, each request is one of its own."""
-        self.capabilities: JsonObject = declared(_capabilities(ctx)) if self._answers else {}
         meta = as_object((ctx.params or {}).get("_meta"))
+        self.capabilities: JsonObject = self._declared(meta, conversation)
         self._token = meta.get("progressToken")
         wanted = meta.get(types.LOG_LEVEL_META_KEY)
         self.log_level: str | None = conversation.log_level
@@ -58,6 +57,16 @@ class ContextCaller:
     def _answers(self) -> bool:
         """Whether the client can be asked: with a request back, or by the result of its own."""
         return self.era == "modern" or self._ctx.session.can_send_request
+
+    def _declared(self, meta: JsonObject, conversation: Conversation) -> JsonObject:
+        """Return what the client can be asked."""
+        if not self._answers:
+            return {}
+        if self.era == "modern":
+            return declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY)))
+        if conversation.capabilities is None:
+            conversation.capabilities = declared(_introduced(self._ctx))
+        return conversation.capabilities
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Pass on a notification, in the form of our own hop."""
@@ -100,11 +109,7 @@ def era_of(ctx: Context) -> Era:
     return "modern" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
 
 
-def _capabilities(ctx: Context) -> JsonObject:
-    """Return what a client has declared, as it was declared where we still have that."""
-    meta = as_object((ctx.params or {}).get("_meta"))
-    raw = meta.get(types.CLIENT_CAPABILITIES_META_KEY)
-    if isinstance(raw, Mapping):
-        return as_object(meta[types.CLIENT_CAPABILITIES_META_KEY])
+def _introduced(ctx: Context) -> JsonObject:
+    """Return what a client has declared in the handshake."""
     known = ctx.session.client_capabilities
     return {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -34,6 +34,8 @@ class Conversation:
     """
     shown: Shown = field(default_factory=lambda: Shown(()))
     relisted: anyio.Event = field(default_factory=anyio.Event)
+    capabilities: JsonObject | None = None
+    """What it can be asked, once that has been looked up; only for clients with a session."""
     log_level: str | None = None
     """The least level of log messages it has asked for."""
     watcher: Watcher = field(default_factory=Watcher)
