@@ -63,10 +63,9 @@ async def use(client: RawClient) -> None:
         "roots/list": lambda _params: {"roots": []},
     }
     context: Json = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    tools: list[Json] = (await client.request("tools/list"))["tools"]
     calls: list[Json] = context.get("toolCalls") or [
-        {"name": tool["name"], "arguments": example(tool["inputSchema"])}
-        for tool in (await client.request("tools/list"))["tools"]
-        if tool["name"] not in ("ToolSearch", "CallTool", "CallReadOnlyTool")
+        {"name": tool["name"], "arguments": example(tool["inputSchema"], tools)} for tool in tools
     ]
     for call in calls:
         await attempt(client, "tools/call", call)
@@ -89,10 +88,11 @@ def filled_in(params: Json) -> Json:
     return {"action": "accept", "content": content}
 
 
-def example(schema: Json) -> Json:
-    """Make arguments that fit a schema."""
+def example(schema: Json, tools: list[Json]) -> Json:
+    """Make arguments that fit a schema; who asks for a schema is given that of the first tool."""
     properties: dict[str, Json] = schema.get("properties") or {}
-    return {name: EXAMPLES.get(each.get("type", ""), "x") for name, each in properties.items()}
+    examples = {name: EXAMPLES.get(each.get("type", ""), "x") for name, each in properties.items()}
+    return {**examples, "schema": tools[0]["inputSchema"]} if "schema" in examples else examples
 
 
 EXAMPLES: dict[str, Any] = {"number": 2, "integer": 3, "boolean": True, "array": [], "object": {}}

@@ -41,7 +41,7 @@ class Report:
     calls: int = 0
     seconds: float = 0.0
     memory: list[int] = field(default_factory=list[int])
-    """Bytes the aggregator held: when all clients had come, after a tenth of the calls, at last."""
+    """Bytes the aggregator held: when all clients had come, after half of the calls, at last."""
     wrong: Counter[str] = field(default_factory=Counter[str])
     """What reached somebody it was not meant for, or was not what it should be, by kind."""
     missing: Counter[str] = field(default_factory=Counter[str])
@@ -56,11 +56,11 @@ class Report:
             for kind in ("results", "progress", "logs", "cancels")
         ]
         rate = self.calls / self.seconds if self.seconds else 0
-        before, warm, after = (size >> 20 for size in self.memory)
+        before, half, after = (size >> 20 for size in self.memory)
         rows += [
             f"calls: {self.calls:,} in {self.seconds:.0f} s ({rate:.0f} a second)",
             f"logs on pipes that could be anybody's: {self.missing['unattributable']:,}",
-            f"memory: {before} MiB with all there, {warm} MiB after a tenth, {after} MiB at last",
+            f"memory: {before} MiB with all there, {half} MiB after half, {after} MiB at last",
         ]
         return "\n".join([*rows, *self.examples[:10]]) + "\n"
 
@@ -75,8 +75,8 @@ async def crowd(directory: Path, clients: int, calls: int, at_once: int) -> Repo
             await stack.enter_async_context(visitor.present())
         report = Report(memory=[_memory(process)])
         began = time.perf_counter()
-        warm = calls // 100 * 10
-        for share in (warm, calls - warm):
+        half = calls // 20 * 10
+        for share in (half, calls - half):
             async with anyio.create_task_group() as group:
                 for visitor in visitors:
                     group.start_soon(visitor.make_calls, share, at_once)
@@ -106,6 +106,7 @@ async def _compare(report: Report, account: Account, visitor: Visitor, server: s
     report.wrong["cancels"] += (seen - meant).total()
     report.missing["cancels"] += (meant - seen).total()
     report.arrived["cancels"] += (seen & meant).total()
+    report.examples += [f"cancels: {server} did not see {nonce}" for nonce in meant - seen]
 
 
 @asynccontextmanager
@@ -156,7 +157,8 @@ async def _spoken(*command: str) -> AsyncGenerator[tuple[str, anyio.abc.Process]
             try:
                 yield found[0], process
             finally:
-                process.terminate()
+                # What still waits for something is not waited for.
+                process.kill()
                 with anyio.CancelScope(shield=True):
                     await process.wait()
                 group.cancel_scope.cancel()
