@@ -79,7 +79,8 @@ def content(path: Path) -> bytes | None:
 
 def _diff(change: Change, secrets: Sequence[str]) -> Iterable[str]:
     before, after = (_lines(each, change, secrets) for each in (change.before, change.after))
-    names = (str(change.path) if change.before is not None else "/dev/null", str(change.path))
+    sides = (change.before, change.after)
+    names = ("/dev/null" if each is None else str(change.path) for each in sides)
     return (line.rstrip("\r\n") for line in unified_diff(before, after, *names, n=2))
 
 

@@ -267,10 +267,10 @@ aggregator inspect --json | jq '.servers[] | select(.state != "ready")'
     "search": (
         "search as a model would, and print the answer it would read",
         """
-aggregator search create a note           the best tools, with how to call them
-aggregator search +github "open issue"    only tools that have the word github
+aggregator search create a note            the best tools, with how to call them
+aggregator search +github "open issue"     only tools that have the word github
 aggregator search select:notes__search_notes
-aggregator search --explain create a note which words found what, and for how much
+aggregator search --explain create a note  which words found what, and for how much
 """,
         _search,
     ),
@@ -311,11 +311,11 @@ The diff is shown first. Variables stay references, and secrets move to an env f
     "install": (
         "register the aggregator in a client",
         """
-aggregator install                        which clients there are, and where we are registered
-aggregator install claude-code            for you, in every project
-aggregator install vscode --scope project for everybody, in this project
-aggregator install codex --move           and move the servers it had into servers.yaml
-aggregator install codex --undo           as it was, to the byte
+aggregator install                         which clients there are, and where we are registered
+aggregator install claude-code             for you, in every project
+aggregator install vscode --scope project  for everybody, in this project
+aggregator install codex --move            and move the servers it had into servers.yaml
+aggregator install codex --undo            as it was, to the byte
 
 Clients: claude-code, claude-desktop, codex, gemini-cli, copilot-cli, vscode, cursor, windsurf,
 cline, roo, zed, goose, opencode, continue, librechat. The diff is shown first.

@@ -71,7 +71,9 @@ def test_a_file_that_was_not_there_is_made_and_taken_away(shell: Shell, client: 
     servers = found(format_of(path).read(path.read_text(encoding="utf-8")), place.keys)
     assert isinstance(servers, list if client == "continue" else dict)
 
-    assert shell.run("install", client, "--undo", "--yes").status is ExitStatus.FINE
+    undone = shell.run("install", client, "--undo", "--yes")
+    assert undone.status is ExitStatus.FINE
+    assert undone.out.splitlines()[:2] == [f"--- {path}", "+++ /dev/null"]
     assert not path.exists()
 
 

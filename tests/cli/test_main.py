@@ -1,15 +1,17 @@
 """What can be typed wrong, and what is said about it."""
 
 import re
+import shlex
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from aggregator import __version__
 from aggregator.cli.environment import ExitStatus
-from aggregator.cli.parser import COMMANDS
+from aggregator.cli.parser import COMMANDS, make_parser
 from tests.cli.shell import ROOT, Shell
 
 MODULES = {"import": "importing"}
@@ -21,6 +23,16 @@ def test_the_help_of_every_command_teaches_by_example(shell: Shell, command: str
 
     assert ran.status is ExitStatus.FINE
     assert f"\nexamples:\n  aggregator {command}" in ran.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_example_can_be_typed(shell: Shell, command: str) -> None:
+    examples = re.findall(r"^  (aggregator .*)$", shell.run(command, "--help").out, re.MULTILINE)
+    typed = [shlex.split(re.split("  |[|>] ", example)[0])[1:] for example in examples]
+    parser = make_parser(shell.environment(StringIO(), StringIO()))
+
+    assert typed
+    assert {parser.parse_args(words).command for words in typed} == {command}
 
 
 def test_help_names_every_command(shell: Shell) -> None:
