@@ -18,7 +18,8 @@ class Contribution:
     term: str
     """The word of the index that stood for it."""
     field: str
-    """A field, or `coverage`, `together`, `named` or `hosted` for what words brought together."""
+    """A field, or `coverage`, `together`, `named` or `hosted` for what words brought together;
+    `called`, worth nothing by itself, for a tool that comes first because the query is its name."""
     score: float
 
 
@@ -30,7 +31,7 @@ def contributions(request: Request, score: Score, weights: Weights) -> tuple[Con
         for concept in request.concepts
         for part in _of_word(concept, found, weights.saturation)
     ]
-    return (*words, *_of_all(score))
+    return (*words, *_of_all(score), *_of_name(request, score))
 
 
 def _of_word(
@@ -54,3 +55,9 @@ def _of_all(score: Score) -> Iterator[Contribution]:
         "hosted": score.hosted,
     }
     return (Contribution("", "", name, worth) for name, worth in parts.items() if worth)
+
+
+def _of_name(request: Request, score: Score) -> Iterator[Contribution]:
+    """Yield that the query is the name of the tool, if it is."""
+    if score.called:
+        yield Contribution(" ".join(request.words), " ".join(score.document.parts), "called", 0.0)

@@ -9,10 +9,19 @@ from aggregator.search.analysis import LEVELS, Analysed, Document, analyse
 from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import Contribution, contributions
 from aggregator.search.filters import Filter
-from aggregator.search.naming import UNTELLING, as_written, called, namesakes
+from aggregator.search.naming import (
+    UNTELLING,
+    Called,
+    Spelling,
+    as_written,
+    called,
+    namesakes,
+    spelling,
+)
 from aggregator.search.query import Keywords
 from aggregator.search.rarity import Rarity
 from aggregator.search.repair import Vocabulary
+from aggregator.search.roll import Roll
 from aggregator.search.scoring import Place, Score, best, complete, promising
 from aggregator.search.spread import spread
 from aggregator.search.weights import WEIGHTS, Weights
@@ -49,6 +58,7 @@ class Index:
         self._free: list[int] = []
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
+        self._roll = Roll()
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -82,6 +92,7 @@ class Index:
             del self._places[slot]
             self._free.append(slot)
             self._vocabulary.discard(document.spelled)
+            self._roll.discard(slot, document.parts)
             for term in document.terms:
                 holders = self._postings[term]
                 del holders[slot]
@@ -94,9 +105,9 @@ class Index:
         request = self._read(query)
         if limit <= 0 or (allowed is not None and not allowed):
             return []
-        if not request.concepts:
-            return self._in_order(allowed, limit, among)
         slots = self._shortlist(request, limit, allowed)
+        if not slots and not request.concepts:
+            return self._in_order(allowed, limit, among)
         if among is not None:
             kept = [slot for slot in slots if among(self._documents[slot].entry)]
             if len(kept) < len(slots) and len(kept) < ENOUGH * limit:
@@ -130,6 +141,7 @@ class Index:
     def _add(self, slot: int, document: Document) -> None:
         self._documents[slot] = document
         self._vocabulary.add(document.spelled)
+        self._roll.add(slot, document.parts)
         for term, level in zip(document.terms, document.levels, strict=True):
             holders = self._postings.get(term)
             if holders is None:
@@ -144,10 +156,17 @@ class Index:
         """Return the tools that are worth to be scored in full."""
         guesses = promising(request, self._postings, allowed)
         slots = best(guesses, self._places, ENOUGH * limit, max(SHORTLIST, ENOUGH * limit))
-        named = namesakes(request.words, self._postings, self._documents)
-        named = [slot for slot in named if allowed is None or slot in allowed]
+        named = [slot for slot in self._named(request) if allowed is None or slot in allowed]
         named.sort(key=self._places.__getitem__)
         return list({*slots, *named[:SHORTLIST]})
+
+    def _named(self, request: Request) -> Iterable[int]:
+        """Return the tools of which the query may be the name."""
+        asked = self._spelling(request)
+        return namesakes(asked, self._documents) or self._roll.slipped(asked.words, asked.slips)
+
+    def _spelling(self, request: Request) -> Spelling:
+        return spelling(request.words, self._postings, self._vocabulary)
 
     def _picked(self, slots: Iterable[int], request: Request, limit: int) -> list[Hit]:
         """Return the best of some tools, best first."""
@@ -162,16 +181,12 @@ class Index:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}
         complete(scores, request, self._postings, self._weights)
         # Names are compared in full only where all words but one are in them.
-        asked = sum(word not in UNTELLING for word in request.words)
+        telling = sum(word not in UNTELLING for word in request.words)
+        asked = self._spelling(request)
         for score in scores.values():
-            if score.in_name + score.in_host >= asked - 1:
-                self._compare_names(score, request)
+            if score.in_name + score.in_host >= telling - 1:
+                _compare_names(score, asked)
         return scores
-
-    def _compare_names(self, score: Score, request: Request) -> None:
-        score.called = called(request.words, score.document, self._vocabulary)
-        if score.called:
-            score.written = as_written(request.words, score.document)
 
     def _in_order(self, allowed: set[int] | None, limit: int, among: Allowed | None) -> list[Hit]:
         """Return what passes the filters in catalog order, when there are no words to rank by."""
@@ -183,6 +198,14 @@ class Index:
             if len(found) == limit:
                 break
         return found
+
+
+def _compare_names(score: Score, asked: Spelling) -> None:
+    score.called = called(asked, score.document)
+    if score.called is Called.MISSPELT:
+        score.written = len(score.document.parts)
+    elif score.called:
+        score.written = as_written(asked.words, score.document)
 
 
 def warm_up() -> None:

@@ -1,32 +1,53 @@
 """Whether a query is the name of a tool: in any order, in any case, with one slip at most."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 from aggregator.search.analysis import ANY_SERVER, Document
 from aggregator.search.concepts import Postings
 from aggregator.search.lexicon import STOP_WORDS
+from aggregator.search.roll import SHORTEST, one_slip, recognised
 from aggregator.search.words import stem
 
 UNTELLING = STOP_WORDS | ANY_SERVER
 """Words of a query that need not be in a name."""
-SHORTEST = 3
-"""Letters below which a word of a name is too short to be recognised with a slip."""
 
 
 class Called(IntEnum):
     """How surely a query is the name of a tool."""
 
     NO = 0
-    MISSPELT = 1
-    """But for one slip in one word, which no name has."""
-    INFLECTED = 2
+    NEARLY = 1
+    """Together with the name of its server, but for one slip in a word that no name has."""
+    MISSPELT = 2
+    """But for one slip."""
+    INFLECTED = 3
     """In other forms of its words."""
-    EXACTLY = 3
+    EXACTLY = 4
 
 
-def called(words: Sequence[str], document: Document, known: Container[str]) -> Called:
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """A query read as the name of a tool."""
+
+    words: Sequence[str]
+    having: Collection[int]
+    """The tools that have all of its words, somewhere."""
+    slips: frozenset[str]
+    """The words that may be misspelt: those that no name has, or any if no tool has them all."""
+
+
+def spelling(words: Sequence[str], postings: Postings, known: Container[str]) -> Spelling:
+    """Read a query as a name."""
+    having = _holding(words, postings)
+    slips = frozenset(word for word in words if not having or word not in known)
+    return Spelling(words, having, slips)
+
+
+def called(asked: Spelling, document: Document) -> Called:
     """Tell whether words are those of a tool's name, those of its server's included or not."""
+    words = asked.words
     if "".join(words) == "".join(document.parts):
         return Called.EXACTLY
     left = _strangers(words, document)
@@ -36,23 +57,36 @@ def called(words: Sequence[str], document: Document, known: Container[str]) -> C
     ]
     if not left and not missing:
         return Called.EXACTLY if {*document.parts} <= {*words} else Called.INFLECTED
-    if len(left) == 1 and len(missing) <= 1 and left[0] not in known:
+    if _misspelt(asked, {*document.parts}):
+        return Called.MISSPELT
+    if len(left) == 1 and len(missing) <= 1 and left[0] in asked.slips:
         meant = missing or (*document.parts, *document.host.spelled, *ANY_SERVER)
-        return Called(any(one_slip(left[0], each) for each in meant))
+        return Called(any(len(each) >= SHORTEST and one_slip(left[0], each) for each in meant))
     return Called.NO
 
 
-def namesakes(
-    words: Iterable[str], postings: Postings, documents: Mapping[int, Document]
-) -> list[int]:
-    """Return the tools whose names have no words but these, and which have all of them."""
-    stems = {stem(word) for word in words}
+def _misspelt(asked: Spelling, name: set[str]) -> bool:
+    """Tell whether a query is the words of a name but for a slip in one of them."""
+    strange, lacking = {*asked.words} - name, name.difference(asked.words)
+    if not len(strange) == len(lacking) == 1 or not strange <= asked.slips:
+        return False
+    return recognised(*strange, *lacking, beside=len(name) - 1)
+
+
+def _holding(words: Iterable[str], postings: Postings) -> set[int]:
+    """Return the tools that have all the words of a query that tell something."""
     telling = {stem(word) for word in words if word not in UNTELLING}
     holders = sorted((postings.get(each, {}).keys() for each in telling), key=len)
     having = set(holders[0]) if holders else set[int]()
     for more in holders[1:]:
         having &= more
-    return [slot for slot in having if documents[slot].named <= stems]
+    return having
+
+
+def namesakes(asked: Spelling, documents: Mapping[int, Document]) -> list[int]:
+    """Return the tools whose names have no words but those of the query."""
+    stems = {stem(word) for word in asked.words}
+    return [slot for slot in asked.having if documents[slot].named <= stems]
 
 
 def as_written(words: Iterable[str], document: Document) -> int:
@@ -68,19 +102,3 @@ def _strangers(words: Iterable[str], document: Document) -> list[str]:
     """Return the words of a query that neither the tool nor its server is named by."""
     own = document.named | document.host.stems
     return [word for word in words if stem(word) not in own and word not in UNTELLING]
-
-
-def one_slip(typed: str, meant: str) -> bool:
-    """Tell whether one letter too few, too many, wrong or swapped makes one word of another."""
-    if len(meant) < SHORTEST or abs(len(typed) - len(meant)) > 1:
-        return False
-    shorter = min(len(typed), len(meant))
-    start = 0
-    while start < shorter and typed[start] == meant[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and typed[-1 - end] == meant[-1 - end]:
-        end += 1
-    one, other = typed[start : len(typed) - end], meant[start : len(meant) - end]
-    swapped = len(one) == len("ab") and one == other[::-1]
-    return swapped or max(len(one), len(other)) <= 1

@@ -136,7 +136,7 @@ def complete(
     for at, concept in enumerate(request.concepts):
         _match(scores, 1 << at, concept, postings)
     _reward_neighbours(scores.values(), request, weights.together)
-    whole, echo = request.gain, max(ECHO, ECHOED * len(request.pairs))
+    whole, echo = request.gain or 1.0, max(ECHO, ECHOED * len(request.pairs))
     for score in scores.values():
         score.echo = score.pairs >= echo
         _add_up(score, whole, weights)

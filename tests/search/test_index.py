@@ -90,7 +90,8 @@ def test_no_query_fails(text: str):
     query = parse_query(text)
     if isinstance(query, Keywords):
         for hit in index.rank(query, 5):
-            assert index.explain(query, hit.entry) or not query.terms or query.servers
+            demands = query.servers or query.required
+            assert index.explain(query, hit.entry) or demands
 
 
 def test_an_update_replaces_what_the_server_had():
