@@ -46,7 +46,7 @@ class Reloading:
 
     async def follow(self) -> None:
         """Apply each change of the file, until the file itself says not to."""
-        async with aclosing(changes(self._path)) as changed:
+        async with aclosing(changes(self._path, self._fleet.config.digest)) as changed:
             async for _ in changed:
                 if not self._fleet.config.settings.watch:
                     return

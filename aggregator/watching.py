@@ -5,7 +5,6 @@ On Linux the kernel says so; elsewhere the file is looked at once a second.
 
 import ctypes
 import os
-import struct
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
@@ -22,13 +21,15 @@ LOOKING = 1.0
 _EVENTS = 0x0000_03CE
 """Modified, attributes, closed after writing, moved from and to, created, deleted."""
 _FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
-_GONE = 0x0000_8000
-"""The directory is no longer watched."""
 
 
-async def changes(path: Path) -> AsyncGenerator[None, None]:
-    """Yield after each change of a file's content, however it was brought about."""
-    known = _content(path)
+async def changes(path: Path, known: bytes | None = None) -> AsyncGenerator[None, None]:
+    """Yield after each change of a file's content, however it was brought about.
+
+    `known` is the digest of the content that the first change is a change of, by default what
+    the file has now: it may have been read a while ago.
+    """
+    known = known or _content(path)
     async with aclosing(_stirrings(path)) as stirrings:
         async for _ in stirrings:
             await anyio.sleep(SETTLING)
@@ -39,38 +40,20 @@ async def changes(path: Path) -> AsyncGenerator[None, None]:
 
 
 async def _stirrings(path: Path) -> AsyncGenerator[None, None]:
-    """Yield whenever the file may have changed."""
+    """Yield whenever the file may have changed, and when it begins to be watched."""
     descriptor = _inotify()
-    if descriptor is not None:
-        try:
-            async with aclosing(_told(descriptor, path)) as told:
-                async for _ in told:
-                    yield
-        finally:
+    try:
+        while True:
+            while descriptor is not None and _watch(descriptor, path):
+                yield
+                await anyio.wait_readable(descriptor)
+                os.read(descriptor, 65536)
+            # The kernel does not tell, or the directory is gone.
+            await anyio.sleep(LOOKING)
+            yield
+    finally:
+        if descriptor is not None:
             os.close(descriptor)
-    while True:
-        await anyio.sleep(LOOKING)
-        yield
-
-
-async def _told(descriptor: int, path: Path) -> AsyncGenerator[None, None]:
-    """Yield for each batch of events, until the directory itself is gone."""
-    while _watch(descriptor, path):
-        await anyio.wait_readable(descriptor)
-        events = os.read(descriptor, 65536)
-        yield
-        if _is_gone(events):
-            return
-
-
-def _is_gone(events: bytes) -> bool:
-    position = 0
-    while position < len(events):
-        _watched, mask, _cookie, length = struct.unpack_from("iIII", events, position)
-        if mask & _GONE:
-            return True
-        position += struct.calcsize("iIII") + length
-    return False
 
 
 def _inotify() -> int | None:

@@ -82,3 +82,18 @@ async def test_changes_are_followed_until_the_file_says_not_to(tmp_path: Path) -
             written(path)
 
     assert list(fleet.catalog.servers) == ["one", "two"]
+
+
+async def test_an_edit_before_the_file_is_followed_is_not_missed(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    written(path, "one", "two")
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            changed = fleet.changed
+            group.start_soon(Reloading(fleet, {}).follow)
+            await changed.wait()
+            group.cancel_scope.cancel()
+
+    assert list(fleet.catalog.servers) == ["one", "two"]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import aclosing
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -92,6 +93,19 @@ async def test_a_change_is_told_once(tmp_path: Path, change: Callable[[Path], No
             change(path)
 
     assert told == [None]
+
+
+async def test_a_change_since_the_file_was_read_is_told(tmp_path: Path) -> None:
+    """Whoever has read it may take a while before they follow it."""
+    path = tmp_path / "file"
+    path.write_text("two", encoding="utf-8")
+    known = sha256(b"one").digest()
+
+    with anyio.fail_after(5):
+        async with aclosing(changes(path, known)) as changed:
+            told = await anext(changed)
+
+    assert told is None
 
 
 async def test_what_leaves_the_content_alone_is_not_told(tmp_path: Path) -> None:

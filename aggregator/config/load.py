@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
@@ -34,7 +35,9 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
     Raises:
         ConfigError: It cannot be read, or cannot be used as written.
     """
-    config = parse_config(read_text(path), path, environ)
+    text = read_text(path)
+    digest = sha256(text.encode()).digest()
+    config = replace(parse_config(text, path, environ), digest=digest)
     if anyone_can_write(path):
         warning = f"`{path}` can be changed by every user of this machine"
         return replace(config, warnings=(warning, *config.warnings))

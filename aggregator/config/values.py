@@ -166,6 +166,8 @@ class Config:
     """Every server in the order of the file, also those that are not enabled."""
     settings: Settings = field(default_factory=Settings)
     warnings: tuple[str, ...] = ()
+    digest: bytes | None = field(default=None, compare=False, repr=False)
+    """What stands for the text that it was read from, if that was a file."""
 
     @property
     def enabled(self) -> Mapping[ServerName, ServerConfig]:
