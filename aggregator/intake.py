@@ -140,21 +140,26 @@ def take_in(server: ServerConfig, listing: Iterable[object]) -> tuple[list[ToolE
 
 def entries_of(server: ServerConfig, admitted: Admitted) -> tuple[list[ToolEntry], list[str]]:
     """Make entries of the tools that were admitted; also say what was refused."""
+    named, refused = named_tools(server, admitted)
+    return [entry_of(server, name, tool) for name, tool in named], refused
+
+
+def named_tools(
+    server: ServerConfig, admitted: Admitted
+) -> tuple[list[tuple[ToolName, JsonObject]], list[str]]:
+    """Name the tools that were admitted; also say what was refused."""
     names = qualify(server.prefix, [tool["name"] for tool in admitted.definitions])
-    entries = [
-        _entry(server, names[tool["name"]], tool)
-        for tool in admitted.definitions
-        if tool["name"] in names
-    ]
+    named = [(names[tool["name"]], tool) for tool in admitted.definitions if tool["name"] in names]
     imitations = [
         f"`{tool['name']}` imitates a tool of the aggregator"
         for tool in admitted.definitions
         if tool["name"] not in names
     ]
-    return entries, [*admitted.refused, *imitations[:MAX_REFUSALS]]
+    return named, [*admitted.refused, *imitations[:MAX_REFUSALS]]
 
 
-def _entry(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
+def entry_of(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntry:
+    """Make an entry of one tool."""
     meta = as_object(tool.get("_meta"))
     own_name = tool["name"]
     wishes = server.honour_always_load and meta.get("anthropic/alwaysLoad") is True

@@ -1,8 +1,10 @@
 """What one server offers: every page of each of its lists, taken in."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from dataclasses import replace
+from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -22,18 +24,21 @@ from aggregator.intake import (
     Admitted,
     Intake,
     clean,
-    entries_of,
+    entry_of,
+    named_tools,
     prompts_of,
     resources_of,
 )
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 MAX_PAGES = 64
 """Pages of a listing that are asked for."""
 MAX_INSTRUCTIONS = 16 * 1024
 """Characters kept of a server's instructions."""
-TAKEN_IN_AT_ONCE = 50
+TAKEN_IN_AT_ONCE = 20
 """Definitions that are taken in before others have their turn."""
 LISTING_PATIENCE = 15.0
 """Seconds that a list besides the first one of tools may take."""
@@ -46,9 +51,10 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
         MCPError: The server does not list them.
     """
     admitted = await list_all(link, "tools", Intake(TOOL, server.allows))
-    entries, refused = entries_of(server, admitted)
+    named, refused = named_tools(server, admitted)
+    entries = [entry_of(server, *each) async for each in _in_turns(named)]
     if link.peer.era == "modern":
-        entries, invalid = _mirrored(link, entries)
+        entries, invalid = await _mirrored(link, entries)
         refused = [*refused, *invalid]
     complain(server, refused)
     capabilities = link.peer.capabilities
@@ -63,14 +69,19 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
     )
 
 
-def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntry], list[str]]:
+async def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntry], list[str]]:
     """Note which arguments are repeated in headers; leave out tools that say it wrongly."""
-    wrong = {each.name for each in entries if find_invalid_x_mcp_header(each.input_schema)}
-    kept = [each for each in entries if each.name not in wrong]
-    maps = {each.own_name: x_mcp_header_map(each.input_schema) for each in kept}
-    link.mirrored = {name: each for name, each in maps.items() if each}
-    refused = [each.own_name for each in entries if each.name in wrong]
-    return kept, [f"`{name}` has an invalid `x-mcp-header`" for name in refused[:MAX_REFUSALS]]
+    kept, refused = list[ToolEntry](), list[str]()
+    mirrored = dict[object, dict[tuple[str, ...], str]]()
+    async for entry in _in_turns(entries):
+        if find_invalid_x_mcp_header(entry.input_schema):
+            refused.append(f"`{entry.own_name}` has an invalid `x-mcp-header`")
+            continue
+        kept.append(entry)
+        if headers := x_mcp_header_map(entry.input_schema):
+            mirrored[entry.own_name] = headers
+    link.mirrored = mirrored
+    return kept, refused[:MAX_REFUSALS]
 
 
 async def list_prompts(server: ServerConfig, link: Link, known: Offers) -> Offers:
@@ -142,10 +153,16 @@ async def list_all(link: Link, kind: str, intake: Intake, method: str | None = N
 
 
 async def _take_in(intake: Intake, page: list[object]) -> None:
-    """Take a page in, and let others have their turn meanwhile."""
-    for number, item in enumerate(page):
-        intake.add(item)
+    async with aclosing(_in_turns(page)) as turns:
+        async for item in turns:
+            intake.add(item)
+            if intake.is_full:
+                return
+
+
+async def _in_turns(found: list[T]) -> AsyncGenerator[T, None]:
+    """Yield what there may be thousands of, and let others have their turn meanwhile."""
+    for number, each in enumerate(found):
         if number % TAKEN_IN_AT_ONCE == 0:
             await anyio.lowlevel.checkpoint()
-        if intake.is_full:
-            return
+        yield each
