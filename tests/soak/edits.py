@@ -37,7 +37,7 @@ class Outcome:
     torn: list[bool] = field(default_factory=list[bool])
     """Of calls of servers that changed before the answer came: whether it was a right one."""
     kept: int = 0
-    """Times that a server was not concerned by an edit."""
+    """Times that a server was ready and not concerned by an edit."""
     replaced: list[str] = field(default_factory=list[str])
     """Times that its process was another one afterwards."""
     unlike: list[str] = field(default_factory=list[str])
@@ -103,9 +103,12 @@ async def apply(client: Client, author: Author, log: Log, outcome: Outcome) -> N
     """Make one edit, wait for its effect, and see what has become of those it leaves alone."""
     edit = author.edit()
     author.begin(edit)
-    alone = sorted(author.steady)
+    steady = sorted(author.steady)
+    found = await client.servers()
+    # One that is still starting may have no process yet.
+    alone = [name for name in steady if is_ready(found[name])]
     before = processes(client)
-    held = await hold(client, author.random.sample(alone, HELD))
+    held = await hold(client, author.random.sample(steady, HELD))
     outcome.seconds.append(await done(client, edit, log))
     author.end(edit)
     outcome.refused += not edit.is_good
