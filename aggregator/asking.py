@@ -1,6 +1,6 @@
 """What a server may ask of the client behind a call, and the answer if it cannot be asked."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,8 +8,8 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import JsonObject, as_object
-from aggregator.inflight import Call
+from aggregator.catalog import JsonObject, as_object, items
+from aggregator.inflight import Announce, Call, Caller
 from aggregator.names import ServerName
 
 ELICITATION = "elicitation/create"
@@ -22,6 +22,9 @@ CAPABILITY_OF = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots
 EVERYTHING: JsonObject = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 """What we say of a client that we do not know yet."""
 
+MAX_ELSEWHERE = 256
+"""Elicitations at other places whose end is waited for at a time."""
+
 QUESTIONS_AT_ONCE = 20
 """Questions a server may ask in any two seconds."""
 QUESTIONS_WITHIN = 2.0
@@ -33,6 +36,7 @@ class Questions:
     def __init__(self, server: ServerName) -> None:
         self._server = server
         self._asked = deque[float](maxlen=QUESTIONS_AT_ONCE)
+        self._elsewhere = OrderedDict[object, Announce]()
 
     async def answer(
         self, call: Call | None, method: str, params: Mapping[str, Any] | None
@@ -55,7 +59,27 @@ class Questions:
         self._count()
         if not can_be_asked(call.caller.capabilities, method, params or {}):
             return instead(method)
+        self._note(params or {}, call.caller)
         return await call.ask(method, labelled(self._server, method, params or {}))
+
+    def asked_by(self, error: MCPError, caller: Caller) -> None:
+        """Take note of what a server asks by refusing a request until it is done."""
+        if error.code == types.URL_ELICITATION_REQUIRED:
+            for each in items(as_object(error.data).get("elicitations")):
+                self._note(as_object(each), caller)
+
+    def completed(self, params: JsonObject) -> None:
+        """Tell who was asked to go elsewhere that the server knows of the end of it."""
+        announce = self._elsewhere.pop(params.get("elicitationId"), None)
+        if announce is not None:
+            announce("notifications/elicitation/complete", params)
+
+    def _note(self, params: JsonObject, caller: Caller) -> None:
+        number = params.get("elicitationId")
+        if isinstance(number, str) and params.get("mode", "url") == "url":
+            self._elsewhere[number] = caller.announce
+        while len(self._elsewhere) > MAX_ELSEWHERE:
+            self._elsewhere.popitem(last=False)
 
     def _count(self) -> None:
         now = anyio.current_time()
@@ -92,6 +116,18 @@ def labelled(server: ServerName, method: str, params: JsonObject) -> JsonObject:
     if method != ELICITATION or not isinstance(message, str):
         return params
     return {**params, "message": f"[{server}] {message}"}
+
+
+def refusal_labelled(server: ServerName, error: MCPError) -> MCPError:
+    """Say in what a server asks by refusing a request which server it is."""
+    if error.code != types.URL_ELICITATION_REQUIRED:
+        return error
+    asked = [
+        labelled(server, ELICITATION, as_object(each))
+        for each in items(as_object(error.data).get("elicitations"))
+    ]
+    data = {**as_object(error.data), "elicitations": asked}
+    return MCPError(error.code, error.message, data)
 
 
 def declared(capabilities: JsonObject) -> JsonObject:

@@ -85,6 +85,10 @@ class Link:
         """Which lists have changed since they were last taken."""
         self.on_updated: Callable[[str], None] = lambda _uri: None
         """Called with the URI of each resource that the server says has changed."""
+        self.on_logged: Callable[[JsonObject], None] = lambda _params: None
+        """Called with each log message that comes while no call is under way."""
+        self.on_completed: Callable[[JsonObject], None] = lambda _params: None
+        """Called when the server says that an elicitation elsewhere has come to its end."""
         self.mirrored: Mapping[object, Mapping[tuple[str, ...], str]] = {}
         """Which arguments of each tool are repeated in headers."""
         self.fault = ""
@@ -317,6 +321,10 @@ class Link:
             self.on_updated(str((params or {}).get("uri")))
         elif method == "notifications/subscriptions/acknowledged":
             self.listening.acknowledged(params or {})
+        elif method == "notifications/elicitation/complete":
+            self.on_completed(params or {})
+        elif method == "notifications/message" and self._in_flight.is_idle:
+            self.on_logged(params or {})
         return None
 
     def _concerned(

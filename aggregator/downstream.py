@@ -56,6 +56,8 @@ class Surroundings:
     """What our clients can be asked, as far as we know by now."""
     on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
     """Takes note that a server says a resource has changed; must not block."""
+    on_logged: Callable[[ServerName, JsonObject], None] = lambda _server, _params: None
+    """Takes note of a log message that belongs to no call; must not block."""
     recall_era: Callable[[ServerConfig], Era | None] = lambda _server: None
     """Returns the era that a server spoke last time."""
     note_era: Callable[[ServerConfig, Era], None] = lambda _server, _era: None
@@ -177,6 +179,7 @@ class Downstream:
                 raise ServerLostError(self.name) from error
             if isinstance(error.data, Undone):
                 raise self._translated(error.data) from error
+            self._questions.asked_by(error, call.caller)
             raise
 
     def _translated(self, undone: Undone) -> CallError:
@@ -253,6 +256,8 @@ class Downstream:
         self._era = link.peer.era
         self._around.note_era(self._server, self._era)
         link.on_updated = lambda uri: self._around.on_updated(self.name, uri)
+        link.on_logged = lambda params: self._around.on_logged(self.name, params)
+        link.on_completed = self._questions.completed
 
     async def _serve(self, link: Link, state: Ready) -> Loss:
         """Be ready, follow the server's changes, and return when the link is over."""

@@ -81,6 +81,8 @@ class Fleet:
         self._looked_up = self.catalog
         self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
         """Called when a server says that one of its resources has changed."""
+        self.on_logged: Callable[[ServerName, JsonObject], None] = lambda _server, _params: None
+        """Called when a server logs something that belongs to no call."""
         self._clients: list[JsonObject] = []
         self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or Oblivion())
@@ -89,6 +91,7 @@ class Fleet:
             identity=identity,
             capabilities=lambda: joint(self._clients),
             on_updated=self._note_update,
+            on_logged=self._note_log,
             recall_era=eras.recall,
             note_era=eras.note,
         )
@@ -257,6 +260,9 @@ class Fleet:
 
     def _note_update(self, server: ServerName, uri: str) -> None:
         self.on_updated(server, uri)
+
+    def _note_log(self, server: ServerName, params: JsonObject) -> None:
+        self.on_logged(server, params)
 
     def _reindex(self, server: ServerName, before: ServerState, after: ServerState) -> None:
         if isinstance(after, Ready):

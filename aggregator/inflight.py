@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -12,6 +12,9 @@ import anyio
 from aggregator.catalog import JsonObject
 
 Era = Literal["handshake", "modern"]
+
+Announce = Callable[[str, JsonObject], None]
+"""Has a client told something, `(method, params)`, in its own time."""
 
 MAX_NOTICES = 256
 """Notifications kept for a client that does not read them; the oldest are dropped."""
@@ -58,6 +61,11 @@ class Caller(Protocol):
     @property
     def log_level(self) -> str | None:
         """The least level of log messages it wants, `None` if it has not said."""
+        ...
+
+    @property
+    def announce(self) -> Announce:
+        """Passes on a notification that belongs to none of its requests."""
         ...
 
     async def tell(self, method: str, params: JsonObject) -> None:
@@ -178,6 +186,11 @@ class InFlight:
         if not self._calls or len(keys | self._lingering()) > 1:
             return None
         return self._calls[next(reversed(self._calls))]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing that the server says can belong to a call."""
+        return not self._calls and not self._lingering()
 
     def _lingering(self) -> set[object]:
         """Return whose calls were given up so recently that their server may still be at them."""

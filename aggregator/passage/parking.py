@@ -18,7 +18,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import JsonObject, is_object
-from aggregator.inflight import Caller, Era
+from aggregator.inflight import Announce, Caller, Era
 
 MAX_PARKED = 256
 """Calls that may wait for answers at a time."""
@@ -64,6 +64,10 @@ class _Call:
     @property
     def log_level(self) -> str | None:
         return self.caller.log_level
+
+    @property
+    def announce(self) -> Announce:
+        return self.caller.announce
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Pass a notification on to whichever request of the client is there now."""

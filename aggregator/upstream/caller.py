@@ -5,6 +5,7 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server import ServerRequestContext
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -13,7 +14,7 @@ from pydantic import BaseModel, RootModel, ValidationError
 from aggregator.asking import declared
 from aggregator.catalog import JsonObject, as_object
 from aggregator.connect import LEVELS
-from aggregator.inflight import Era
+from aggregator.inflight import Announce, Era
 from aggregator.upstream.conversation import Conversation
 
 Context = ServerRequestContext[Any, Any]
@@ -39,6 +40,8 @@ class ContextCaller:
         """Tells one client from another: without a session, each request is one of its own."""
         meta = as_object((ctx.params or {}).get("_meta"))
         self.capabilities: JsonObject = self._declared(meta, conversation)
+        self.announce: Announce = conversation.notices.put
+        """Reaches only clients with a session: nobody else can be told anything by itself."""
         self._token = meta.get("progressToken")
         wanted = meta.get(types.LOG_LEVEL_META_KEY)
         self.log_level: str | None = conversation.log_level
@@ -76,10 +79,7 @@ class ContextCaller:
             params = {**params, "progressToken": self._token}
         elif method == "notifications/message" and not self._wants(params.get("level")):
             return
-        await self._ctx.session.send_notification(
-            _Raw(method=method, params=dict(params)),  # pyright: ignore[reportArgumentType]
-            related_request_id=self._ctx.request_id,
-        )
+        await notify(self._ctx.session, method, params, self._ctx.request_id)
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
         """Ask the client on the stream of its request.
@@ -101,7 +101,25 @@ class ContextCaller:
         """Whether a log message of this level is wanted."""
         if self.log_level is None:
             return self.era == "handshake"
-        return level in LEVELS and LEVELS.index(level) >= LEVELS.index(self.log_level)
+        return reaches(level, self.log_level)
+
+
+async def notify(
+    session: ServerSession,
+    method: str,
+    params: JsonObject,
+    related: types.RequestId | None = None,
+) -> None:
+    """Send a client a notification as a server sent it."""
+    await session.send_notification(
+        _Raw(method=method, params=dict(params)),  # pyright: ignore[reportArgumentType]
+        related_request_id=related,
+    )
+
+
+def reaches(level: object, least: str) -> bool:
+    """Whether a level of log messages is at least another."""
+    return level in LEVELS and LEVELS.index(level) >= LEVELS.index(least)
 
 
 def era_of(ctx: Context) -> Era:

@@ -8,6 +8,7 @@ import anyio
 from aggregator.announce import Shown
 from aggregator.catalog import JsonObject
 from aggregator.inflight import Era
+from aggregator.passage.notices import Notices
 from aggregator.passage.watches import Watcher
 from aggregator.session import Session
 
@@ -39,6 +40,7 @@ class Conversation:
     log_level: str | None = None
     """The least level of log messages it has asked for."""
     watcher: Watcher = field(default_factory=Watcher)
+    notices: Notices = field(default_factory=Notices)
 
     def lists(self, tools: Sequence[JsonObject]) -> None:
         """Note that the client has fetched the list."""

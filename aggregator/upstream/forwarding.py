@@ -9,6 +9,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from aggregator.asking import refusal_labelled
 from aggregator.catalog import JsonObject, Ready, as_object
 from aggregator.errors import CallError
 from aggregator.fleet import Fleet
@@ -65,7 +66,7 @@ class Forwarding:
                 return _stripped(await run(caller))
             return _stripped(await self._in_rounds(errand, params, caller))
         except MCPError as error:
-            raise _translated(error, caller) from error
+            raise _translated(refusal_labelled(errand.server, error), caller) from error
 
     async def send_or_refuse(self, errand: Errand, caller: ContextCaller) -> dict[str, Any]:
         """Send a request whose result cannot say in words that it failed.

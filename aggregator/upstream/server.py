@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -33,7 +34,8 @@ from aggregator.names import ToolName
 from aggregator.passage.watches import Watcher
 from aggregator.session import Session
 from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH, instructions
-from aggregator.upstream.caller import Context, ContextCaller, era_of
+from aggregator.upstream.bulletin import Bulletin
+from aggregator.upstream.caller import Context, ContextCaller, era_of, notify
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.forwarding import Forwarding
@@ -108,6 +110,7 @@ class Upstream(Server[Any]):
         self._searching = Searching(fleet, listing)
         self._recollection = recollection
         self._conversations: dict[str, Conversation] = {}
+        self._bulletin = Bulletin(fleet, self._conversations.values)
         self._listeners = Watcher()
         self.listed = anyio.Event()
         """Set once a client has fetched its first list."""
@@ -162,6 +165,7 @@ class Upstream(Server[Any]):
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(conversation.watcher.run, session.send_resource_updated)
+                group.start_soon(conversation.notices.run, partial(notify, session))
                 group.start_soon(self._announce_prompts, session.send_prompt_list_changed)
                 group.start_soon(self._announce_resources, session.send_resource_list_changed)
                 await announce(
