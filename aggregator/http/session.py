@@ -76,13 +76,18 @@ class Session:
             self._version = version if isinstance(version, str) else None
 
     async def tell(self, message: JSONRPCMessage) -> None:
-        """Send what has no answer; if that fails, there is nobody to tell."""
+        """Send what has no answer; if that fails twice, there is nobody to tell."""
         with anyio.move_on_after(TELLING):
-            try:
-                async with self._endpoint.send("POST", self.headers(), encoded(message)):
-                    return
-            except UndoneError:
-                return
+            # A connection that was kept may be closed by the time it is used.
+            if not await self._told(message):
+                await self._told(message)
+
+    async def _told(self, message: JSONRPCMessage) -> bool:
+        try:
+            async with self._endpoint.send("POST", self.headers(), encoded(message)):
+                return True
+        except UndoneError:
+            return False
 
     async def renew(self, generation: int) -> None:
         """Begin a session in place of an expired one, unless somebody just has.

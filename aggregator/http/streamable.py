@@ -4,6 +4,7 @@ One failed request costs one call. A session that has expired is renewed in plac
 server says so before it has done anything; other calls in flight do not notice.
 """
 
+import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -107,7 +108,8 @@ class Streamable:
 async def open_streamable(endpoint: Endpoint) -> AsyncGenerator[Wire, None]:
     """Carry messages to and from an endpoint for the length of the block."""
     inbox, inward = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outward, outbox = anyio.create_memory_object_stream[SessionMessage](0)
+    # What is sent is taken at once. To wait for that on a busy day could cost a cancellation.
+    outward, outbox = anyio.create_memory_object_stream[SessionMessage](math.inf)
     traffic = Traffic(inbox)
     with inbox, inward, outward, outbox:
         async with anyio.create_task_group() as group:
