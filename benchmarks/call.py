@@ -3,7 +3,8 @@
     python -m benchmarks.call [ROUNDS]
 
 One raw client speaks to the server itself, to the aggregator in front of it, to the plainest
-forwarder on the SDK and, if it is installed, to FastMCP's proxy. Rounds are interleaved.
+forwarder on the SDK and, if it is installed, to FastMCP's proxy: over stdio to a server over
+stdio, and over HTTP to a server over HTTP. Rounds are interleaved.
 """
 
 import importlib.util
@@ -12,19 +13,45 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 from benchmarks.measure import RawClient, aggregator, percentile, report
 from benchmarks.peers import FASTMCP, FORWARDER, SERVER
+from benchmarks.web import (
+    WEB_FASTMCP,
+    WEB_FORWARDER,
+    WEB_SERVER,
+    Program,
+    WebClient,
+    free_port,
+    program,
+)
 
 CALLS = {100: 200, 10_000: 200, 1_000_000: 20}
 """How often a result of so many characters is asked for in each round."""
 SIZES = tuple(CALLS)
 IN_FLIGHT = (1, 8, 64)
+HAS_FASTMCP = importlib.util.find_spec("fastmcp") is not None
 
 
-def latencies(client: RawClient, tool: str, size: int, calls: int) -> list[float]:
+class Client(Protocol):
+    """What a raw client can do, over whatever it speaks."""
+
+    def send(self, method: str, params: Mapping[str, Any] | None = None) -> object: ...
+    def read(self) -> dict[str, Any]: ...
+    def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+
+
+Clients = dict[str, tuple[Client, str]]
+"""Each way to the server: who goes it, and what the tool is called there."""
+
+
+def latencies(client: Client, tool: str, size: int, calls: int) -> list[float]:
     """Return the seconds each call took, one at a time."""
     taken: list[float] = []
     for _ in range(calls):
@@ -35,7 +62,7 @@ def latencies(client: RawClient, tool: str, size: int, calls: int) -> list[float
     return taken
 
 
-def throughput(client: RawClient, tool: str, in_flight: int, calls: int) -> float:
+def throughput(client: Client, tool: str, in_flight: int, calls: int) -> float:
     """Return the calls a second with so many in flight."""
     params = {"name": tool, "arguments": {"size": 100}}
     began = time.perf_counter()
@@ -48,8 +75,7 @@ def throughput(client: RawClient, tool: str, in_flight: int, calls: int) -> floa
     return calls / (time.perf_counter() - began)
 
 
-def opened(command: list[str], tool: str) -> tuple[RawClient, str]:
-    client = RawClient(command)
+def opened(client: Client, tool: str) -> tuple[Client, str]:
     client.open()
     client.ask("tools/list")
     if tool != "fill":
@@ -60,44 +86,85 @@ def opened(command: list[str], tool: str) -> tuple[RawClient, str]:
     return client, tool
 
 
-def ways(folder: Path) -> dict[str, Callable[[], tuple[RawClient, str]]]:
-    """Return the ways to the server, each opened when it is called."""
-    config = folder / "servers.json"
-    one = {"command": sys.executable, "args": ["-c", SERVER]}
-    config.write_text(json.dumps({"mcpServers": {"one": one}}), encoding="utf-8")
-    found = {
-        "direct": lambda: opened([sys.executable, "-c", SERVER], "fill"),
-        "aggregator": lambda: opened(aggregator(config), "one__fill"),
-        "plain forwarder": lambda: opened([sys.executable, "-c", FORWARDER, SERVER], "fill"),
+def configured(folder: Path, name: str, server: Mapping[str, Any]) -> Path:
+    config = folder / f"{name}.json"
+    config.write_text(json.dumps({"mcpServers": {"one": server}}), encoding="utf-8")
+    return config
+
+
+@contextmanager
+def over_stdio(folder: Path) -> Generator[Clients, None, None]:
+    """Go every way there is over pipes."""
+    config = configured(folder, "stdio", {"command": sys.executable, "args": ["-c", SERVER]})
+    commands = {
+        "direct": [sys.executable, "-c", SERVER],
+        "aggregator": aggregator(config),
+        "plain forwarder": [sys.executable, "-c", FORWARDER, SERVER],
     }
-    if importlib.util.find_spec("fastmcp") is not None:
-        found["FastMCP proxy"] = lambda: opened([sys.executable, "-c", FASTMCP, SERVER], "fill")
-    return found
+    if HAS_FASTMCP:
+        commands["FastMCP proxy"] = [sys.executable, "-c", FASTMCP, SERVER]
+    clients = {name: opened(RawClient(each), tool_of(name)) for name, each in commands.items()}
+    yield clients
+    for client, _tool in clients.values():
+        client.close()
+
+
+@contextmanager
+def over_http(folder: Path) -> Generator[Clients, None, None]:
+    """Go every way there is over Streamable HTTP."""
+    with ExitStack() as stack:
+        direct = stack.enter_context(closing(program(WEB_SERVER)))
+        config = configured(folder, "http", {"url": direct.url})
+        port = free_port()
+        serve = [*aggregator(config), "--http", str(port), "--no-auth"]
+        programs = {
+            "direct": direct,
+            "aggregator": stack.enter_context(closing(Program(serve, port))),
+            "plain forwarder": stack.enter_context(closing(program(WEB_FORWARDER, direct.url))),
+        }
+        if HAS_FASTMCP:
+            proxy = stack.enter_context(closing(program(WEB_FASTMCP, direct.url)))
+            programs["FastMCP proxy"] = proxy
+        clients: Clients = {}
+        for name, each in programs.items():
+            client = stack.enter_context(closing(WebClient(each.port)))
+            clients[name] = opened(client, tool_of(name))
+        yield clients
+
+
+def tool_of(way: str) -> str:
+    return "one__fill" if way == "aggregator" else "fill"
 
 
 def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        clients = {name: way() for name, way in ways(Path(folder)).items()}
-        taken = {(name, size): list[float]() for name in clients for size in SIZES}
-        rates = {(name, count): list[float]() for name in clients for count in IN_FLIGHT}
-        for _ in range(rounds):
-            for name, (client, tool) in clients.items():
-                for size in SIZES:
-                    taken[name, size] += latencies(client, tool, size, CALLS[size])
-                for count in IN_FLIGHT:
-                    rates[name, count].append(throughput(client, tool, count, 20 * max(count, 10)))
-        for client, _tool in clients.values():
-            client.close()
-    _report(list(clients), taken, rates)
+        with over_stdio(Path(folder)) as clients:
+            measure("stdio to stdio", clients, rounds)
+        with over_http(Path(folder)) as clients:
+            measure("HTTP to HTTP", clients, rounds)
+
+
+def measure(title: str, clients: Clients, rounds: int) -> None:
+    """Call in turn by every way, and print what it took."""
+    taken = {(name, size): list[float]() for name in clients for size in SIZES}
+    rates = {(name, count): list[float]() for name in clients for count in IN_FLIGHT}
+    for _ in range(rounds):
+        for name, (client, tool) in clients.items():
+            for size in SIZES:
+                taken[name, size] += latencies(client, tool, size, CALLS[size])
+            for count in IN_FLIGHT:
+                rates[name, count].append(throughput(client, tool, count, 20 * max(count, 10)))
+    _report(title, list(clients), taken, rates)
 
 
 def _report(
+    title: str,
     names: list[str],
     taken: dict[tuple[str, int], list[float]],
     rates: dict[tuple[str, int], list[float]],
 ) -> None:
     report(
-        "call: one at a time, stdio to stdio",
+        f"call: one at a time, {title}",
         ("way", "result", "p50", "p99", "p50, of direct"),
         [
             (
@@ -112,7 +179,7 @@ def _report(
         ],
     )
     report(
-        "call: calls a second, 100 B results",
+        f"call: calls a second, {title}, 100 B results",
         ("way", "in flight", "calls a second", "of direct"),
         [
             (

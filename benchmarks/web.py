@@ -1,0 +1,171 @@
+"""Calls over Streamable HTTP: the programs that are measured, and a raw client for them."""
+
+import http.client
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.measure import INITIALIZE, ROOT
+from benchmarks.peers import SERVER
+
+PATIENCE = 30.0
+"""Seconds a program has to start."""
+
+_SERVE = """\
+import uvicorn, logging
+def serve(server):
+    app = server.streamable_http_app(host="127.0.0.1")
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", access_log=False)
+"""
+
+WEB_SERVER = (
+    "import sys\n"
+    + _SERVE
+    + SERVER.partition("async def main")[0]
+    + 'serve(Server("server", on_list_tools=list_tools, on_call_tool=call_tool))\n'
+)
+"""The same server as over stdio; its argument is the port."""
+
+WEB_FORWARDER = (
+    "import sys\n"
+    + _SERVE
+    + """\
+import contextlib
+from mcp import Client
+from mcp.server import Server
+@contextlib.asynccontextmanager
+async def lifespan(server):
+    async with Client(sys.argv[2]) as client:
+        yield client
+async def list_tools(ctx, params):
+    return await ctx.lifespan_context.list_tools()
+async def call_tool(ctx, params):
+    return await ctx.lifespan_context.call_tool(params.name, params.arguments)
+serve(Server("f", lifespan=lifespan, on_list_tools=list_tools, on_call_tool=call_tool))
+"""
+)
+"""The plainest forwarder over HTTP; its arguments are the port and the address of the server."""
+
+WEB_FASTMCP = """\
+import sys
+from fastmcp.server import create_proxy
+proxy = create_proxy(sys.argv[2])
+proxy.run("http", show_banner=False, log_level="ERROR", port=int(sys.argv[1]), path="/mcp")
+"""
+"""FastMCP's proxy over HTTP, with the same arguments."""
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Program:
+    """A program that serves HTTP on the loopback interface."""
+
+    def __init__(self, command: Sequence[str], port: int) -> None:
+        self.port = port
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, env=os.environ
+        )
+        give_up = time.monotonic() + PATIENCE
+        while not _is_listening(port):
+            if self._process.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError(f"it does not serve: {command[:3]}")
+            time.sleep(0.05)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=30)
+
+
+def _is_listening(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+class WebClient:
+    """A client with one session, and one connection for each request in flight."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._idle: list[http.client.HTTPConnection] = []
+        self._busy: list[http.client.HTTPConnection] = []
+        self._last = 0
+        self._headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+        }
+
+    def open(self) -> None:
+        """Shake hands."""
+        self.ask("initialize", INITIALIZE)
+        self._headers["mcp-protocol-version"] = INITIALIZE["protocolVersion"]
+        self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self._response().read()
+
+    def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        self.send(method, params)
+        return self.read()
+
+    def send(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a request on a connection that is free."""
+        self._last += 1
+        self._post({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params or {}})
+
+    def read(self) -> dict[str, Any]:
+        """Read the answer to the oldest request, skipping notifications."""
+        response = self._response()
+        if (session := response.getheader("mcp-session-id")) is not None:
+            self._headers["mcp-session-id"] = session
+        body = response.read()
+        if response.getheader("content-type", "").startswith("application/json"):
+            return json.loads(body)
+        lines = [line[6:] for line in body.splitlines() if line.startswith(b"data: {")]
+        return next(found for line in lines if "id" in (found := json.loads(line)))
+
+    def close(self) -> None:
+        for connection in (*self._idle, *self._busy):
+            connection.close()
+
+    def _post(self, message: Mapping[str, Any]) -> None:
+        # Servers close what has been idle for a while.
+        while self._idle and not _is_open(self._idle[-1]):
+            self._idle.pop().close()
+        connection = self._idle.pop() if self._idle else _connected(self._port)
+        connection.request("POST", "/mcp", json.dumps(message), self._headers)
+        self._busy.append(connection)
+
+    def _response(self) -> http.client.HTTPResponse:
+        connection = self._busy.pop(0)
+        self._idle.append(connection)
+        return connection.getresponse()
+
+
+def _connected(port: int) -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.connect()
+    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _is_open(connection: http.client.HTTPConnection) -> bool:
+    return connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]
+
+
+def program(source: str, *arguments: str) -> Program:
+    """Run a program that takes its port as its first argument."""
+    port = free_port()
+    return Program([sys.executable, "-c", source, str(port), *arguments], port)
