@@ -81,7 +81,7 @@ that wants it is given a token by the configuration."""
 EXCUSES = (
     "There is no tool `test_",
     "There is no prompt `test_",
-    "There is no resource `test://",
+    "Unknown resource: test://",
     "There is no such prompt",
     "does not list the diagnostic tool",
     # What these build upon has failed for one of the reasons above.
@@ -223,7 +223,7 @@ def aggregator(run: Run, place: Path) -> Generator[tuple[str, subprocess.Popen[b
     process = subprocess.Popen([*command, "--http", str(port), "--no-auth"], cwd=ROOT)
     url = f"http://localhost:{port}/mcp"
     try:
-        await_tool(url, "test_simple_text" if run.behind else None)
+        await_tool(url, "test_simple_text" if run.behind else "ToolSearch")
         yield url, process
     finally:
         process.terminate()
@@ -233,7 +233,9 @@ def aggregator(run: Run, place: Path) -> Generator[tuple[str, subprocess.Popen[b
 def configuration(run: Run, place: Path) -> dict[str, Any]:
     """Return a configuration; JSON is YAML."""
     if run.behind is None:
-        return {"state": False, "surface": "relay", "servers": {}}
+        # An ordinary server, so that there is something to search and our own tools are listed.
+        units = {"command": sys.executable, "args": [str(ROOT / "examples/servers/units.py")]}
+        return {"state": False, "surface": "relay", "servers": {"units": units}}
     everything = {
         "command": sys.executable,
         "args": ["-m", "tests.conformance.everything", "--era", run.behind],
@@ -250,12 +252,11 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def await_tool(url: str, tool: str | None) -> None:
-    """Wait until a tool is listed, or until anything is."""
+def await_tool(url: str, tool: str) -> None:
+    """Wait until a tool is listed."""
     until = time.monotonic() + STARTING
     while time.monotonic() < until:
-        names = listed(url)
-        if names is not None and (tool is None or tool in names):
+        if tool in (listed(url) or []):
             return
         time.sleep(0.2)
     raise TimeoutError(url)
