@@ -153,6 +153,9 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
     yield f"No tool matches {quoted(result.query)} among {total}."
     if result.closest:
         yield f"Closest names: {listed(result.closest, MAX_LIST)}."
+    if not view.catalog.servers:
+        yield "No servers are configured: the user can name some in servers.yaml."
+        return
     servers = listed(view.catalog.servers, MAX_LIST)
     yield f'Try other or fewer words, "server:<name>" for all tools of one of: {servers}.'
 

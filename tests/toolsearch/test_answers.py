@@ -136,6 +136,12 @@ def test_nothing_found_names_what_could_not_be_searched_and_what_to_try():
     assert "Try other or fewer words" in found.text
 
 
+def test_without_servers_it_is_said_that_there_are_none():
+    found = ask(view_of({}), "qqqq")
+
+    assert found.text.endswith("No servers are configured: the user can name some in servers.yaml.")
+
+
 def test_a_wait_that_was_not_enough_is_doubled():
     view = view_of({**ALL, "jira": Pending()})
 
