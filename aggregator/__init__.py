@@ -10,6 +10,7 @@ The rooms, from the outside in. Imports point down.
     passage      what passes between a client and a server besides tools
     announce     "the list changed", in either era, coalesced
     fleet        all servers at once, and the current catalog
+    indexing     tools read into the index a few at a time, then shown
     downstream   one server, one task: connect, list, watch, redial
     inventory    every page of what one server lists
     asking       what a server may ask of the client behind a call
@@ -38,6 +39,7 @@ The rooms, from the outside in. Imports point down.
     names        the names clients see, and the way back
     secrecy      what must not be shown or written down
     errors       the tree
+    garbage      when Python looks for it
 
 Below the line nothing does I/O, but for reading the file and remembering: values and functions.
 """

@@ -12,7 +12,7 @@ import anyio.abc
 from anyio import to_thread
 from mcp.server.runner import serve_loop
 
-from aggregator import __version__
+from aggregator import __version__, garbage
 from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
@@ -107,12 +107,23 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
         group.start_soon(meaning.run)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
+        group.start_soon(_put_aside_what_stays, fleet)
         reloading = Reloading(fleet, os.environ, orders.expect)
         orders.reload = reloading.reload
         if config.settings.watch:
             group.start_soon(reloading.follow)
         yield server
         group.cancel_scope.cancel()
+
+
+async def _put_aside_what_stays(fleet: Fleet) -> None:
+    """Keep the catalog out of the search for garbage as it grows."""
+    known = 0
+    while True:
+        await fleet.changed.wait()
+        if len(fleet.catalog.entries) >= known + garbage.GROWTH:
+            known = len(fleet.catalog.entries)
+            garbage.put_aside()
 
 
 async def serve_client(

@@ -1,7 +1,7 @@
 """All servers at once: run each, fold what they report into the current catalog."""
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +17,19 @@ from aggregator.catalog import (
     Pending,
     Ready,
     ServerState,
-    ToolEntry,
 )
 from aggregator.config import Config, ServerConfig
 from aggregator.connect import Connect
 from aggregator.downstream import Downstream, Surroundings
 from aggregator.eras import Eras
 from aggregator.errors import ServerUnavailableError
+from aggregator.indexing import Indexing
 from aggregator.inflight import Caller
 from aggregator.memory import Memory, Oblivion
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
-from aggregator.search import Index, analyse
+from aggregator.search import Index
 from aggregator.semantic.index import Meaning, NoMeaning
 
-LARGE_LISTING = 100
-"""Tools that are read at once when their server is ready; more are read in a thread."""
 LARGE_CATALOG = 1_000
 """Tools from which on their names are told apart in a thread."""
 STARTING_AT_ONCE = 8
@@ -71,11 +69,10 @@ class Fleet:
         """Why the file as it is now is not the configuration in use, if it is not."""
         self.catalog = Catalog.starting(config.enabled, anyio.current_time())
         """What is known now: the one cell that requests read. Replaced, never changed."""
-        self.index = Index(list(config.enabled))
+        self._indexing = Indexing(list(config.enabled), describe=self._description, show=self._show)
         self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
-        self._unread: dict[ServerName, Sequence[ToolEntry]] = {}
         self._work = anyio.Event()
         self._lookup = Lookup.of(())
         self._looked_up = self.catalog
@@ -121,6 +118,11 @@ class Fleet:
         return {name: server.description for name, server in self.config.enabled.items()}
 
     @property
+    def index(self) -> Index:
+        """What the tools in the catalog are found by."""
+        return self._indexing.index
+
+    @property
     def lookup(self) -> Lookup:
         """The way from what a model calls a tool to its name."""
         if self._looked_up is not self.catalog:
@@ -137,7 +139,8 @@ class Fleet:
         """Keep every server connected until cancelled."""
         async with anyio.create_task_group() as group:
             task_status.started()
-            group.start_soon(self._read_large)
+            group.start_soon(self._indexing.run)
+            group.start_soon(self._tell_names_apart)
             while True:
                 reconfigured = self._reconfigured
                 while self._leavers:
@@ -167,8 +170,10 @@ class Fleet:
             states[name] = self.catalog.servers[name] if name in kept else pending
             if name not in kept:
                 self._arrivals.append(members[name])
+        for name in self.catalog.servers.keys() - kept.keys():
+            self._indexing.take(name, self.catalog.servers[name], Pending())
+        self.index.reorder(list(states))
         self.config, self._members, self.catalog = config, members, Catalog(states)
-        self._index_anew()
         self._tell_of_change()
         reconfigured, self._reconfigured = self._reconfigured, anyio.Event()
         reconfigured.set()
@@ -241,7 +246,10 @@ class Fleet:
         return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
 
     def _report(self, server: ServerName, state: ServerState) -> None:
-        self._reindex(server, self.catalog.servers[server], state)
+        if self._indexing.take(server, self.catalog.servers[server], state):
+            self._show(server, state)
+
+    def _show(self, server: ServerName, state: ServerState) -> None:
         self.catalog = self.catalog.updated(server, state)
         self._tell_of_change()
 
@@ -252,47 +260,20 @@ class Fleet:
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
 
-    def _index_anew(self) -> None:
-        """Index every tool again, because the order of servers decides ties."""
-        self.index = Index(list(self.catalog.servers))
-        for server, state in self.catalog.servers.items():
-            self._reindex(server, Pending(), state)
-
     def _note_update(self, server: ServerName, uri: str) -> None:
         self.on_updated(server, uri)
 
     def _note_log(self, server: ServerName, params: JsonObject) -> None:
         self.on_logged(server, params)
 
-    def _reindex(self, server: ServerName, before: ServerState, after: ServerState) -> None:
-        if isinstance(after, Ready):
-            if isinstance(before, Ready) and before.entries is after.entries:
-                return
-            if len(after.entries) > LARGE_LISTING:
-                self._unread[server] = after.entries
-                self._work.set()
-                return
-            self._unread.pop(server, None)
-            self.index.update(server, after.entries, description=self._description(server))
-        elif isinstance(before, Ready):
-            self._unread.pop(server, None)
-            self.index.remove(server)
-
     def _description(self, server: ServerName) -> str:
         return self.descriptions.get(server, "")
 
-    async def _read_large(self) -> None:
-        """Do in a thread what would hold up requests: read large listings, tell names apart."""
+    async def _tell_names_apart(self) -> None:
+        """Do in a thread, for a large catalog, what the next call would wait for."""
         while True:
             await self._work.wait()
             self._work = anyio.Event()
-            while self._unread:
-                server, entries = self._unread.popitem()
-                about = self._description(server)
-                analysed = await to_thread.run_sync(analyse, server, entries, about)
-                state = self._state(server)
-                if isinstance(state, Ready) and state.entries is entries:
-                    self.index.apply(analysed)
             catalog = self.catalog
             lookup = await to_thread.run_sync(_lookup_of, catalog)
             if catalog is self.catalog:

@@ -1,14 +1,13 @@
 """Read a command line and run the command it names."""
 
 import argparse
-import gc
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 
-from aggregator import __version__
+from aggregator import __version__, garbage
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser import COMMANDS, make_parser
 from aggregator.errors import ConfigError
@@ -26,9 +25,7 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     try:
         options = _parsed(arguments, environment)
         command = _command(options)
-        # What has been loaded by now stays: from here on there may be garbage beside it.
-        gc.freeze()
-        gc.enable()
+        garbage.begin()
         return command(options, environment)
     except SystemExit as end:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from sys import intern
@@ -72,9 +72,20 @@ def analyse(
     description: str = "",
     weights: Weights = WEIGHTS,
 ) -> Analysed:
-    """Read the tools of one server; slow, but needs nothing of the index."""
+    """Read the tools of one server."""
+    return Analysed(server, tuple(documents(server, entries, description, weights)))
+
+
+def documents(
+    server: ServerName,
+    entries: Iterable[ToolEntry],
+    description: str = "",
+    weights: Weights = WEIGHTS,
+) -> Iterator[Document]:
+    """Read the tools of one server, each when it is asked for."""
     host = _host(server, description)
-    return Analysed(server, tuple(_document(entry, host, weights) for entry in entries))
+    for entry in entries:
+        yield _document(entry, host, weights)
 
 
 def content(entry: ToolEntry, host: Host) -> Content:

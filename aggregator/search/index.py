@@ -1,7 +1,8 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
@@ -43,6 +44,23 @@ class Hit:
     score: float
     why: tuple[Contribution, ...] = ()
     """Filled by `Index.explain`; a search itself does not take the time."""
+    part: float = 0.0
+    """The score as a part of what all words of the query are worth."""
+    called: bool = False
+    """Whether the query is its name."""
+    echo: bool = False
+    """Whether it repeats the query nearly word for word."""
+
+
+@dataclass(slots=True, eq=False)
+class _Leaving:
+    """Tools that are no longer to be found, and how far forgetting them has come."""
+
+    slots: list[int]
+    is_counted: bool = True
+    """Whether they have been counted in."""
+    count: int = 0
+    having: Counter[str] = field(default_factory=Counter[str])
 
 
 class Index:
@@ -55,13 +73,16 @@ class Index:
         self._documents: dict[int, Document] = {}
         self._places: dict[int, Place] = {}
         self._slots: dict[ServerName, tuple[int, ...]] = {}
+        self._hidden: set[int] = set()
+        """What is just coming or going, and not to be found."""
+        self._leaving: list[_Leaving] = []
         self._free: list[int] = []
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
         self._roll = Roll()
 
     def __len__(self) -> int:
-        return len(self._documents)
+        return len(self._documents) - len(self._hidden)
 
     def update(
         self, server: ServerName, entries: Sequence[ToolEntry], *, description: str = ""
@@ -70,38 +91,70 @@ class Index:
         self.apply(analyse(server, entries, description, self._weights))
 
     def apply(self, analysed: Analysed) -> None:
-        """Replace what one server had by what was read before, in another thread if need be."""
-        server = analysed.server
-        self.remove(server)
-        # Servers nobody ordered come last, by name, so that arrival decides nothing.
-        rank = self._order.get(server, len(self._order))
-        slots = self._take_slots(len(analysed.documents))
-        for position, (slot, document) in enumerate(zip(slots, analysed.documents, strict=True)):
-            self._places[slot] = (rank, server, position)
-            self._add(slot, document)
-        if slots:
-            self._slots[server] = slots
-            self._rarity.add(document.terms for document in analysed.documents)
+        """Replace what one server had by what has been read of it."""
+        _exhaust(self.stage(analysed.server, analysed.documents))
+        _exhaust(self.tidy())
 
     def remove(self, server: ServerName) -> None:
         """Forget the tools of one server."""
+        self.hide(server)
+        _exhaust(self.tidy())
+
+    def stage(
+        self, server: ServerName, documents: Iterable[Document]
+    ) -> Generator[None, None, None]:
+        """Replace what one server had in small steps.
+
+        Until the last step what it had is found, and after it what it has now. Whoever closes
+        the steps before has the server keep what it had.
+        """
+        slots, having = list[int](), Counter[str]()
+        try:
+            for document in documents:
+                slots.append(self._take_slot())
+                self._hidden.add(slots[-1])
+                self._add(slots[-1], document)
+                having.update(document.terms)
+                yield
+        except GeneratorExit:
+            self._leaving.append(_Leaving(slots, is_counted=False))
+            raise
+        self.hide(server)
+        if slots:
+            self._hidden.difference_update(slots)
+            self._slots[server] = tuple(slots)
+            self._place(server)
+            self._rarity.add(having, len(slots))
+
+    def hide(self, server: ServerName) -> None:
+        """Find the tools of one server no more; `tidy` does the rest."""
         slots = self._slots.pop(server, ())
-        self._rarity.discard(self._documents[slot].terms for slot in slots)
-        for slot in slots:
-            document = self._documents.pop(slot)
-            del self._places[slot]
-            self._free.append(slot)
-            self._vocabulary.discard(document.spelled)
-            self._roll.discard(slot, document.parts)
-            for term in document.terms:
-                holders = self._postings[term]
-                del holders[slot]
-                if not holders:
-                    del self._postings[term]
+        self._hidden.update(slots)
+        self._leaving.append(_Leaving(list(slots)))
+
+    def tidy(self) -> Generator[None, None, None]:
+        """Forget what is not to be found any more, in small steps."""
+        while self._leaving:
+            leaving = self._leaving[-1]
+            while leaving.slots:
+                slot = leaving.slots.pop()
+                leaving.having.update(self._documents[slot].terms)
+                leaving.count += 1
+                self._drop(slot)
+                yield
+            self._leaving.remove(leaving)
+            if leaving.is_counted:
+                self._rarity.discard(leaving.having, leaving.count)
+
+    def reorder(self, order: Sequence[ServerName]) -> None:
+        """Have the order of servers decide ties in another way."""
+        self._order = {server: at for at, server in enumerate(order)}
+        for server in self._slots:
+            self._place(server)
 
     def rank(self, query: Keywords, limit: int, *, among: Allowed | None = None) -> list[Hit]:
         """Return the tools that answer a query best, best first."""
-        allowed = self._filter.passing(query)
+        allowed = self._allowed(query)
         request = self._read(query)
         if limit <= 0 or (allowed is not None and not allowed):
             return []
@@ -127,16 +180,25 @@ class Index:
                 return contributions(request, score, self._weights)
         return ()
 
-    @property
-    def _filter(self) -> Filter:
-        return Filter(self._postings, self._documents, self._slots, self._vocabulary)
+    def _allowed(self, query: Keywords) -> set[int] | None:
+        """Return the tools that may be found, `None` if all of them may."""
+        passing = Filter(self._postings, self._documents, self._slots, self._vocabulary).passing(
+            query
+        )
+        if not self._hidden:
+            return passing
+        return (self._documents.keys() if passing is None else passing) - self._hidden
 
-    def _take_slots(self, count: int) -> tuple[int, ...]:
-        """Return numbers that no tool has, used ones first."""
-        used = [self._free.pop() for _ in range(min(count, len(self._free)))]
+    def _take_slot(self) -> int:
+        """Return a number that no tool has, a used one if there is any."""
         # Once none is free, the numbers in use are 0, 1, 2 ... without a gap.
-        fresh = len(self._documents) + len(used)
-        return (*used, *range(fresh, fresh + count - len(used)))
+        return self._free.pop() if self._free else len(self._documents)
+
+    def _place(self, server: ServerName) -> None:
+        # Servers nobody ordered come last, by name, so that arrival decides nothing.
+        rank = self._order.get(server, len(self._order))
+        for position, slot in enumerate(self._slots[server]):
+            self._places[slot] = (rank, server, position)
 
     def _add(self, slot: int, document: Document) -> None:
         self._documents[slot] = document
@@ -147,6 +209,19 @@ class Index:
             if holders is None:
                 holders = self._postings[term] = {}
             holders[slot] = LEVELS[level]
+
+    def _drop(self, slot: int) -> None:
+        document = self._documents.pop(slot)
+        self._places.pop(slot, None)
+        self._hidden.discard(slot)
+        self._free.append(slot)
+        self._vocabulary.discard(document.spelled)
+        self._roll.discard(slot, document.parts)
+        for term in document.terms:
+            holders = self._postings[term]
+            del holders[slot]
+            if not holders:
+                del self._postings[term]
 
     def _read(self, query: Keywords) -> Request:
         reader = Reader(self._postings, self._rarity, self._vocabulary, self._weights)
@@ -175,7 +250,8 @@ class Index:
             key=lambda score: (-score.called, -score.written, -score.total, score.place),
         )
         picked = spread(ordered, limit, self._weights)
-        return [Hit(score.document.entry, score.total) for score in picked]
+        whole = request.gain or 1.0
+        return [_hit(score, whole) for score in picked]
 
     def _scored(self, slots: Iterable[int], request: Request) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}
@@ -198,6 +274,21 @@ class Index:
             if len(found) == limit:
                 break
         return found
+
+
+def _hit(score: Score, whole: float) -> Hit:
+    return Hit(
+        entry=score.document.entry,
+        score=score.total,
+        part=score.total / whole,
+        called=bool(score.called),
+        echo=score.echo,
+    )
+
+
+def _exhaust(steps: Iterable[None]) -> None:
+    for _ in steps:
+        pass
 
 
 def _compare_names(score: Score, asked: Spelling) -> None:

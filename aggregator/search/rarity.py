@@ -1,7 +1,6 @@
 """How much it says that a tool has a word: the fewer have it, the more."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from math import log
 
 from aggregator.search.lexicon import shares
@@ -29,15 +28,17 @@ class Rarity:
         """How many tools there are."""
         return self._total / TENTHS
 
-    def add(self, tools: Iterable[Iterable[str]]) -> None:
-        """Count in the words of one server's tools."""
-        for word, tenths in self._counted(tools, 1):
-            self._having[word] = self._having.get(word, 0) + tenths
+    def add(self, having: Mapping[str, int], tools: int) -> None:
+        """Count one server in: in how many of its tools each word is, and how many it has."""
+        self._total += _tenths(tools)
+        for word, count in having.items():
+            self._having[word] = self._having.get(word, 0) + _tenths(count)
 
-    def discard(self, tools: Iterable[Iterable[str]]) -> None:
+    def discard(self, having: Mapping[str, int], tools: int) -> None:
         """Count out what was counted in."""
-        for word, tenths in self._counted(tools, -1):
-            self._having[word] += tenths
+        self._total -= _tenths(tools)
+        for word, count in having.items():
+            self._having[word] -= _tenths(count)
             if not self._having[word]:
                 del self._having[word]
 
@@ -46,14 +47,9 @@ class Rarity:
 
         A small catalog says little of which words are common, so an average one is counted in.
         """
-        having = self._having[word] / TENTHS + self._prior * shares().get(word, 0.0)
+        # A word that is only in tools that are just coming or going counts as a new one.
+        having = self._having.get(word, 0) / TENTHS + self._prior * shares().get(word, 0.0)
         return log(1 + (self.total + self._prior - having + 0.5) / (having + 0.5))
-
-    def _counted(self, tools: Iterable[Iterable[str]], sign: int) -> list[tuple[str, int]]:
-        every = list(tools)
-        self._total += sign * _tenths(len(every))
-        counts = Counter(word for words in every for word in words)
-        return [(word, sign * _tenths(count)) for word, count in counts.items()]
 
 
 def _tenths(count: int) -> int:

@@ -21,6 +21,7 @@ from typing import Any
 
 import anyio
 
+from aggregator import garbage
 from aggregator.app import Orders, running_fleet, serve_client
 from aggregator.config import load_config
 from aggregator.stdio.standard import standard_streams
@@ -212,6 +213,8 @@ async def _inflict(running: Running, kind: str, size: int) -> None:
 
 async def during_listings(directory: Path, tools: int) -> list[Stall]:
     """List what should not be listed, and a great many tools."""
+    # As the command itself does when it has been loaded.
+    garbage.begin()
     many = {"many tools": faulty("ok", "--tools", str(tools))}
     found = list[Stall]()
     for name, server in {**{mode: faulty(mode) for mode in LISTINGS}, **many}.items():
