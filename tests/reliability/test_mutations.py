@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.mutations import Damage, from_client, from_server
+from tests.soak.mutations import Damage, from_client, from_modern_client, from_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -15,7 +15,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.mark.parametrize("side", [from_client, from_server])
+@pytest.mark.parametrize("side", [from_client, from_modern_client, from_server])
 async def test_thousands_of_damaged_lines_harm_nobody(
     tmp_path: Path, side: Callable[[Path, int], Awaitable[Damage]]
 ) -> None:

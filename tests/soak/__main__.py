@@ -98,7 +98,7 @@ async def storm_row(directory: Path, quick: bool) -> AsyncIterator[str]:
 
 
 async def mutation_row(directory: Path, quick: bool) -> AsyncIterator[str]:
-    for side in (mutations.from_client, mutations.from_server):
+    for side in (mutations.from_client, mutations.from_modern_client, mutations.from_server):
         found = await side(directory, 2_000 if quick else 100_000)
         alive = "alive" if found.alive else "DEAD"
         yield (

@@ -12,7 +12,9 @@ from typing import Any
 
 import anyio
 import anyio.abc
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+
+from aggregator.inflight import Era
 
 ROOT = Path(__file__).parents[2]
 FAULTY = ROOT / "tests" / "faulty.py"
@@ -29,6 +31,13 @@ INTRODUCTION: Mapping[str, Any] = {
 }
 """How a client of the handshake era begins."""
 
+ENVELOPE: Mapping[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": LATEST_MODERN_VERSION,
+    "io.modelcontextprotocol/clientInfo": {"name": "soak", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What each request of a client of the modern era carries."""
+
 Json = dict[str, Any]
 Servers = Mapping[str, Mapping[str, Any]]
 
@@ -40,11 +49,12 @@ class GoneError(Exception):
 class Client:
     """Sends requests, and gives each its answer."""
 
-    def __init__(self, process: anyio.abc.Process, log: Path) -> None:
+    def __init__(self, process: anyio.abc.Process, log: Path, era: Era = "handshake") -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self.process = process
         self.log = log
+        self.era: Era = era
         self.strays: list[Json] = []
         """What was answered twice, or to nobody."""
         self.notices: list[Json] = []
@@ -83,8 +93,12 @@ class Client:
         """Send a request and return its id."""
         number = next(self._numbers)
         self._came[number] = anyio.Event()
-        await self.write({"id": number, "method": method, "params": params or {}})
+        await self.write({"id": number, "method": method, "params": self.stamped(params or {})})
         return number
+
+    def stamped(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the parameters of a request in the form of the client's era."""
+        return {**params, "_meta": ENVELOPE} if self.era == "modern" else params
 
     async def answer(self, number: int) -> Json:
         """Wait for the answer to a request."""
@@ -120,7 +134,12 @@ class Client:
     async def until(self, condition: Callable[[dict[str, Json]], bool]) -> float:
         """Wait until the catalog is as it should be; return how long that took."""
         began = time.perf_counter()
-        await self.request("resources/subscribe", {"uri": SERVERS})
+        if self.era == "modern":
+            await self.send(
+                "subscriptions/listen", {"notifications": {"resourceSubscriptions": [SERVERS]}}
+            )
+        else:
+            await self.request("resources/subscribe", {"uri": SERVERS})
         while True:
             changed = self._changed = anyio.Event()
             if condition(await self.servers()):
@@ -156,14 +175,18 @@ def faulty(mode: str = "ok", *options: str, **settings: Any) -> Json:
 
 @asynccontextmanager
 async def aggregator(
-    directory: Path, servers: Servers, *options: str, **settings: Any
+    directory: Path,
+    servers: Servers,
+    *options: str,
+    era: Era = "handshake",
+    **settings: Any,
 ) -> AsyncGenerator[Client, None]:
     """Run the aggregator in front of servers and be its client."""
     path = directory / "servers.yaml"
     path.write_text(json.dumps({"servers": servers, **settings}), encoding="utf-8")
     log = directory / "log"
     async with spawned(path, log, options) as process, anyio.create_task_group() as group:
-        client = Client(process, log)
+        client = Client(process, log, era)
         group.start_soon(client.read)
         with anyio.fail_after(PATIENCE):
             await introduce(client)
@@ -188,7 +211,10 @@ async def spawned(
 
 
 async def introduce(client: Client) -> None:
-    """Open a session of the handshake era."""
-    await client.request("initialize", INTRODUCTION)
-    await client.write({"method": "notifications/initialized"})
+    """Begin in the way of the client's era."""
+    if client.era == "modern":
+        await client.request("server/discover")
+    else:
+        await client.request("initialize", INTRODUCTION)
+        await client.write({"method": "notifications/initialized"})
     await client.request("tools/list")

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from aggregator.inflight import Era
 from tests.faults import DAMAGE
 from tests.soak.client import INTRODUCTION, Client, aggregator, faulty, text_of
 
@@ -57,15 +58,24 @@ class Damage:
     trouble: list[str] = field(default_factory=list[str])
 
 
-async def from_client(directory: Path, lines: int, seed: int = 20260728) -> Damage:
-    """Be a client that damages what it sends."""
+async def from_client(directory: Path, lines: int) -> Damage:
+    """Be a client with a session that damages what it sends."""
+    return await _from_client(directory, lines, "handshake")
+
+
+async def from_modern_client(directory: Path, lines: int) -> Damage:
+    """Be a client without a session that does the same."""
+    return await _from_client(directory, lines, "modern")
+
+
+async def _from_client(directory: Path, lines: int, era: Era, seed: int = 20260728) -> Damage:
     random = Random(seed)  # noqa: S311 - the same damage in every run
     damage = Damage()
-    async with aggregator(directory, {"one": faulty(callTimeout=5)}, "-vv") as client:
+    async with aggregator(directory, {"one": faulty(callTimeout=5)}, "-vv", era=era) as client:
         await client.ready()
         while damage.lines < lines:
-            portion = b"".join(mutated(random, client_message(random)) for _ in range(100))
-            await client.write_raw(portion)
+            messages = [client_message(random, client) for _ in range(100)]
+            await client.write_raw(b"".join(mutated(random, each) for each in messages))
             damage.lines += 100
             if damage.lines % CHECKED_EVERY == 0:
                 await _check(client, damage)
@@ -113,7 +123,7 @@ async def _finish(client: Client, damage: Damage) -> None:
         damage.alive = text_of(await client.call("one__echo", text="whole")) == "whole"
 
 
-def client_message(random: Random) -> dict[str, Any]:
+def client_message(random: Random, client: Client) -> dict[str, Any]:
     """Make a message that a client may send."""
     if random.random() < 0.2:
         method, params = random.choice(NOTIFICATIONS)
@@ -121,7 +131,9 @@ def client_message(random: Random) -> dict[str, Any]:
     method, params = random.choice(REQUESTS)
     # Far from the ids of whole requests.
     number = random.choice((random.randrange(10**6, 10**7), f"r{random.random()}"))
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    # Some in the other era, too.
+    stamped = client.stamped(params) if random.random() < 0.9 else params
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": stamped}
 
 
 def mutated(random: Random, message: dict[str, Any]) -> bytes:
