@@ -41,7 +41,7 @@ class Score:
     pairs: int = 0
     """The words of the request that stand side by side in it, too."""
     echo: bool = False
-    """Whether it repeats the request nearly word for word."""
+    """Whether it repeats the request nearly word for word, though its server is not named."""
     in_name: int = 0
     in_host: int = 0
     coverage: float = 0.0
@@ -138,7 +138,7 @@ def complete(
     _reward_neighbours(scores.values(), request, weights.together)
     whole, echo = request.gain or 1.0, max(ECHO, ECHOED * len(request.pairs))
     for score in scores.values():
-        score.echo = score.pairs >= echo
+        score.echo = score.pairs >= echo and not score.at_home
         _add_up(score, whole, weights)
 
 

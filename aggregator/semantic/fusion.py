@@ -1,19 +1,20 @@
 """One ranking of two: by the words of a query, and by what it means."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from heapq import nlargest
-from itertools import takewhile
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ToolName
-from aggregator.search import Hit, Keywords
-from aggregator.search.words import stem, words
+from aggregator.search import Contribution, Hit, Keywords
+from aggregator.search.words import words
+from aggregator.semantic.gist import MAX_CHARACTERS
 
-WEIGHT = 0.58
-"""What meaning counts for, of 1; the rest is for the words."""
+WEIGHT = 0.64
+"""What meaning counts for, of 1, where words say nothing; the rest is for the words."""
+SURENESS = 0.22
+"""How much less it counts for where one tool has all the words of the query."""
 CANDIDATES = 64
 """Tools found by words that are ranked again; further down nothing is left to gain."""
 NEAREST = 100
@@ -25,16 +26,20 @@ FEW = 5
 """The places of which the first of either ranking always has one."""
 POOL = 32
 """Tools, of those left, from which the next one is picked."""
+TOP = 3
+"""The places that are read with most trust."""
+SECOND = 0.95
+"""What is left of a score for another tool of a server among those."""
 FREE = 2
-"""Tools of one server that are shown before the next ones count less."""
+"""Tools of one server that are shown before the next ones count less in any place."""
 CROWDING = 0.97
 """What is left of a score for each further tool of a server."""
+ECHO = 0.3
+"""What is left for the others of a server that has shown a tool which repeats the query."""
 TWIN = 0.3
 """What is left of a score for each copy that was shown before."""
-LONGEST_NAME = 12
-"""Words beyond which a query is a sentence, and no name is looked for in it."""
-LONG = 4
-"""Letters a word must have to be recognised with one of them wrong."""
+ALIKE = 0.8
+"""The share of words from which two tools of one server count as copies."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +89,15 @@ def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> li
     for entry in nearest:
         found.setdefault(entry.name, Hit(entry, 0.0))
     scored = sorted(_scored(list(found.values()), near), key=lambda hit: -hit.score)
-    exact = _exact(query, hits)
-    named = [hit for hit in scored if hit.entry.name in exact]
-    others = [hit for hit in scored if hit.entry.name not in exact]
-    ranked = named + _spread(others, limit - len(named))
-    firsts = frozenset(each.name for each in (*(hit.entry for hit in hits[:1]), *nearest[:1]))
+    firsts = {each.name for each in (*(hit.entry for hit in hits[:1]), *nearest[:1])}
+    # A tool that the query names comes first, whatever the query may mean besides.
+    named = {hit.entry.name for hit in hits[:1] if hit.called}
+    ranked = _spread(scored, list(found), named, limit)
     late = [hit for hit in scored if hit.entry.name in firsts and hit not in ranked[:FEW]]
-    return _admitted(ranked, late, firsts | exact)[: max(0, limit)]
+    return _admitted(ranked, late, firsts)[: max(0, limit)]
 
 
-def _admitted(ranked: list[Hit], late: list[Hit], kept: frozenset[ToolName]) -> list[Hit]:
+def _admitted(ranked: list[Hit], late: list[Hit], kept: set[ToolName]) -> list[Hit]:
     """Let what either ranking has first be among the first few, in place of their last."""
     head = ranked[:FEW]
     for hit in late if len(head) == FEW else ():
@@ -102,21 +106,55 @@ def _admitted(ranked: list[Hit], late: list[Hit], kept: frozenset[ToolName]) -> 
     return head + [hit for hit in ranked if hit not in head]
 
 
-def _spread(hits: Sequence[Hit], limit: int) -> list[Hit]:
+def _spread(
+    hits: Sequence[Hit], order: Sequence[ToolName], named: set[ToolName], limit: int
+) -> list[Hit]:
     """Pick the best one by one; what a server or a text has shown before counts less."""
-    left, shown = list(hits), Counter[object]()
+    left = list(hits)
     picked: list[Hit] = []
     while left and len(picked) < limit:
-        chosen = max(left[:POOL], key=lambda hit: hit.score * _freshness(hit.entry, shown))
+        first = [hit for hit in left if hit.entry.name in named] if not picked else []
+        pool = first or left[:POOL]
+        best = max(pool, key=lambda hit: hit.score * _freshness(hit, picked))
+        # Of those that say the same, the one that the words have first, or the catalog.
+        chosen = min(_copies(best, pool), key=lambda hit: order.index(hit.entry.name))
         left.remove(chosen)
         picked.append(chosen)
-        shown.update((chosen.entry.server, _text(chosen.entry)))
     return picked
 
 
-def _freshness(entry: ToolEntry, shown: Counter[object]) -> float:
-    crowd = max(0, shown[entry.server] - FREE)
-    return CROWDING**crowd * TWIN ** shown[_text(entry)]
+def _copies(hit: Hit, pool: Sequence[Hit]) -> list[Hit]:
+    """Return a hit and all that say the same."""
+    return [each for each in pool if _text(each.entry) == _text(hit.entry)]
+
+
+def _freshness(hit: Hit, picked: Sequence[Hit]) -> float:
+    """Return what is left of a score after what its server and its text have shown."""
+    entry = hit.entry
+    beside = [each for each in picked if each.entry.server == entry.server]
+    copies = sum(_text(each.entry) == _text(entry) for each in picked)
+    copies = copies or any(_alike(entry, each.entry) for each in beside)
+    echoed = any(each.echo for each in beside)
+    return TWIN**copies * ECHO**echoed * _room(len(beside), len(picked))
+
+
+def _room(beside: int, before: int) -> float:
+    """Return what is left of a score after so many tools of its server, and of all servers."""
+    second = bool(beside) and before < TOP
+    return SECOND**second * CROWDING ** max(0, beside - FREE)
+
+
+def _alike(one: ToolEntry, other: ToolEntry) -> bool:
+    """Tell whether two tools of one server have nearly all their words in common."""
+    mine, theirs = _words(*_text(one)), _words(*_text(other))
+    return len(mine & theirs) >= ALIKE * len(mine | theirs)
+
+
+@lru_cache(maxsize=1024)
+def _words(name: str, description: str) -> frozenset[str]:
+    """Return the words of a tool, without numbers that count its copies."""
+    said = words(f"{name} {description[:MAX_CHARACTERS]}")
+    return frozenset(word for word in said if not word.isdigit())
 
 
 def _text(entry: ToolEntry) -> tuple[str, str]:
@@ -136,55 +174,21 @@ def _scored(hits: Sequence[Hit], near: Nearness) -> list[Hit]:
     # What all tools of a catalog have in common with a query tells none of them apart.
     usual = sum(near.likeness) / max(1, len(near.likeness))
     reach = max(near.likeness, default=0) - usual or 1.0
+    # The more of the query is in one tool, the less there is to guess.
+    weight = WEIGHT - SURENESS * min(1.0, max((hit.part for hit in hits), default=0.0))
     return [
-        Hit(
-            hit.entry,
-            (1 - WEIGHT) * hit.score / most
-            + WEIGHT * max(0.0, (near.of(hit.entry) or 0) - usual) / reach,
-            hit.why,
+        _weighed(
+            hit,
+            (1 - weight) * hit.score / most,
+            weight * max(0.0, (near.of(hit.entry) or 0) - usual) / reach,
         )
         for hit in hits
     ]
 
 
-def _exact(query: Keywords, hits: Sequence[Hit]) -> frozenset[ToolName]:
-    """Return the tools whose whole name the query is, in any order and any form of its words."""
-    asked = words(query.text)
-    if len(asked) > LONGEST_NAME:
-        return frozenset()
-    return frozenset(
-        hit.entry.name
-        for hit in hits
-        if _is_name(asked, words(hit.entry.own_name))
-        or _is_name(asked, words(f"{hit.entry.server} {hit.entry.own_name}"))
-    )
-
-
-def _is_name(asked: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether words are those of a name, one of them misspelt at the most."""
-    if len(asked) != len(name):
-        return False
-    left = {stem(word): word for word in name}
-    strange = [word for word in asked if left.pop(stem(word), None) is None]
-    # The model takes a misspelt word for another, which words alone do not.
-    return not strange or (
-        len(strange) == len(left) == 1 and _is_misspelt(strange[0], *left.values())
-    )
-
-
-def _is_misspelt(word: str, meant: str) -> bool:
-    """Whether one letter is wrong, missing or too many, or two have changed places."""
-    start = _agreement(word, meant)
-    end = _agreement(word[start:][::-1], meant[start:][::-1])
-    wrong, right = word[start : len(word) - end], meant[start : len(meant) - end]
-    swapped = len(right) == len("ab") and wrong == right[::-1]
-    return len(meant) >= LONG and (swapped or max(len(wrong), len(right)) <= 1)
-
-
-def _agreement(one: str, other: str) -> int:
-    """Return how many letters two words have in common at their beginning."""
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+def _weighed(hit: Hit, words: float, meaning: float) -> Hit:
+    why = (Contribution("", "", "words", words), Contribution("", "", "meaning", meaning))
+    return replace(hit, score=words + meaning, why=why)
 
 
 def _plain(server: str) -> str:

@@ -1,6 +1,7 @@
 """Two rankings made one."""
 
 from array import array
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from aggregator.catalog import ToolEntry
 from aggregator.search import Hit, Keywords, parse_query
 from aggregator.semantic.fusion import Nearness, Roster, fuse
-from tests.search.tools import entry, names
+from tests.search.tools import entry, index_of, names
 
 MAIL = entry("mail__send", "Send an e-mail")
 CHAT = entry("chat__post", "Post a message")
@@ -49,7 +50,7 @@ def test_words_and_meaning_add_up() -> None:
 
 
 def test_a_tool_whose_name_was_typed_stays_first_whatever_the_meaning() -> None:
-    hits = [Hit(DISK, 8.0), Hit(MAIL, 7.0)]
+    hits = [Hit(DISK, 8.0, called=True), Hit(MAIL, 7.0)]
 
     found = fuse(asked("file DELETE"), hits, near(99, 90, 0), 1)
 
@@ -64,16 +65,33 @@ def test_a_tool_whose_name_was_typed_stays_first_whatever_the_meaning() -> None:
     ],
 )
 def test_a_name_is_known_in_any_form_and_with_one_mistake(text: str) -> None:
-    found = fuse(asked(text), [Hit(MAIL, 8.0), Hit(DISK, 7.0)], near(99, 90, 0), 1)
+    hits = index_of(*TOOLS).rank(asked(text), 5)
+
+    found = fuse(asked(text), hits, near(99, 90, 0), 1)
 
     assert [hit.entry for hit in found] == [DISK]
 
 
 @pytest.mark.parametrize("text", ["delete", "deleet flie", "delete file now", "delete mail"])
 def test_half_a_name_is_no_name(text: str) -> None:
-    found = fuse(asked(text), [Hit(MAIL, 8.0), Hit(DISK, 7.0)], near(99, 90, 0), 1)
+    hits = index_of(*TOOLS).rank(asked(text), 5)
 
-    assert [hit.entry for hit in found] == [MAIL]
+    assert not any(hit.called for hit in hits)
+
+
+def test_the_more_of_the_query_a_tool_has_the_less_meaning_counts() -> None:
+    unsure = fuse(asked("tell"), [Hit(MAIL, 8.0, part=0.1)], near(20, 30, 0), 2)
+    sure = fuse(asked("tell"), [Hit(MAIL, 8.0, part=1.0)], near(20, 30, 0), 2)
+
+    assert [hit.entry for hit in sure] == [MAIL, CHAT]
+    assert sure[1].score < unsure[1].score
+
+
+def test_a_score_is_explained_by_words_and_meaning() -> None:
+    (hit,) = fuse(asked("tell"), [Hit(MAIL, 8.0)], near(80, 0, 0), 1)
+
+    assert [each.field for each in hit.why] == ["words", "meaning"]
+    assert sum(each.score for each in hit.why) == pytest.approx(hit.score)
 
 
 def test_a_required_word_or_a_phrase_admits_nothing_that_lacks_it() -> None:
@@ -130,6 +148,38 @@ def test_a_copy_of_what_was_shown_comes_after_what_was_not() -> None:
     ]
 
 
+def test_of_copies_the_one_that_words_have_first_is_shown() -> None:
+    copy = entry("copy__post", "Post a message")
+    hits = [Hit(CHAT, 5.0), Hit(copy, 5.0)]
+
+    found = fuse(asked("post"), hits, near(0, 80, 0, 90, entries=(*TOOLS, copy)), 4)
+
+    assert names(hit.entry for hit in found)[0] == "chat__post"
+    assert found[-1].entry == copy
+
+
+def test_variants_of_one_tool_take_one_place() -> None:
+    text = "Tell everybody on the team what has been done today"
+    variants = [entry(f"many__tell_{number}", f"{text} {number}") for number in range(3)]
+    likeness = (80, 70, 60, 99, 98, 97, *(0 for _ in OTHERS))
+
+    found = fuse(asked("tell"), [], near(*likeness, entries=(*TOOLS, *variants, *OTHERS)), 4)
+
+    assert names(hit.entry for hit in found)[:2] == ["many__tell_0", "mail__send"]
+
+
+def test_who_repeats_the_query_is_shown_once() -> None:
+    echo, other = entry("echo__a", "Tell the team"), entry("echo__b", "Something else")
+    hits = [Hit(echo, 9.0, echo=True), Hit(other, 8.0), Hit(MAIL, 3.0)]
+
+    tools = (*TOOLS, echo, other, *OTHERS)
+    likeness = (60, 0, 0, 99, 90, *(0 for _ in OTHERS))
+
+    found = fuse(asked("tell the team"), hits, near(*likeness, entries=tools), 3)
+
+    assert names(hit.entry for hit in found)[:2] == ["echo__a", "mail__send"]
+
+
 def test_a_server_does_not_take_every_place_if_others_are_as_good() -> None:
     crowd = tuple(entry(f"crowd__tool{number}", f"Does {number}") for number in range(4))
     likeness = (80, 80, 80, 80, 79, *(0 for _ in OTHERS))
@@ -152,6 +202,7 @@ def test_every_word_hit_is_kept_once_within_the_limit(
     likeness: list[int], scores: list[float], limit: int
 ) -> None:
     hits = [Hit(tool, score) for tool, score in zip(TOOLS, scores, strict=True)]
+    hits.insert(0, replace(hits.pop(), called=True))
 
     found = fuse(asked("delete file"), hits, near(*likeness), limit)
 
