@@ -104,7 +104,7 @@ def best(
     bar = HOPELESS * max(guesses.values())
     hopeful = {slot: guess for slot, guess in guesses.items() if guess >= bar}
     if len(hopeful) < least:
-        return _top(guesses, places, least)
+        return _shared_out(guesses, places, least)
     return list(hopeful) if len(hopeful) <= most else _shared_out(hopeful, places, most)
 
 

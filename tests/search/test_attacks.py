@@ -5,6 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from aggregator.catalog import ToolEntry
+from benchmarks.attacks import ATTACKS as KNOWING
+from benchmarks.attacks import surviving
+from benchmarks.retrieval import DATA, build
 from tests.search.tools import entry, index_of, search
 
 HONEST = (
@@ -91,3 +94,44 @@ def test_a_copy_from_a_second_server_is_shown_after_the_first_in_order():
 def test_one_server_alone_is_not_held_back():
     index = index_of(*[entry(f"azure__list_{kind}") for kind in ("vms", "disks", "keys", "apps")])
     assert len(search(index, "list azure")) == 4
+
+
+def test_a_crowd_of_clones_leaves_room_for_others():
+    clones = [entry(f"evil__send_message_to_channel_{n}", "Send a message.") for n in range(100)]
+    index = index_of(*HONEST, *clones)
+    assert "slack__send_message" in search(index, "send a message to the channel", limit=3)
+
+
+def test_words_do_not_become_worthless_by_repetition():
+    noise = [entry(f"evil__forecast_{n}", f"Number {n}.") for n in range(200)]
+    index = index_of(*HONEST, *noise)
+    assert search(index, "weather forecast for my city")[0] == "weather__get_forecast"
+
+
+def test_variants_by_number_are_one_tool():
+    variants = [entry(f"evil__weather_{n}", f"Weather of kind {n}, {n} times.") for n in range(5)]
+    others = [entry("sky__look", "Tell the weather of now."), entry("sea__tide", "Sea weather.")]
+    found = search(index_of(*HONEST, *others, *variants), "weather forecast", limit=3)
+    assert sum(name.startswith("evil__") for name in found) == 1
+
+
+def test_who_repeats_a_request_has_one_of_the_first_places():
+    request = "tell everybody in our team channel that dinner is ready now"
+    echoes = [
+        entry("evil__a", request),
+        entry("evil__b", "Tell everybody in our team channel that dinner is late."),
+        entry("evil__c", "Tell everybody that our team is ready."),
+    ]
+    others = [
+        entry("chat__tell_team", "Tell everybody in the team something."),
+        entry("radio__announce", "Tell everybody in a channel that something is ready."),
+    ]
+    found = search(index_of(*HONEST, *others, *echoes), request, limit=3)
+    assert sum(name.startswith("evil__") for name in found) == 1
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
+@pytest.mark.parametrize("attack", KNOWING)
+def test_who_knows_every_query_and_every_tool_takes_little(attack: str):
+    task = "livemcpbench/steps"
+    assert surviving(build, task, attack) >= 0.95 * surviving(build, task, "none")
