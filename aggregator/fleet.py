@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import anyio.abc
-from anyio import to_thread
 
 from aggregator.asking import joint
 from aggregator.catalog import (
@@ -26,12 +25,10 @@ from aggregator.errors import ServerUnavailableError
 from aggregator.indexing import Indexing
 from aggregator.inflight import Caller
 from aggregator.memory import Memory, Oblivion
-from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
+from aggregator.names import Ambiguous, Lookup, Roster, ServerName, ToolName
 from aggregator.search import Index
 from aggregator.semantic.index import Meaning, NoMeaning
 
-LARGE_CATALOG = 1_000
-"""Tools from which on their names are told apart in a thread."""
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""
 MAX_KINDS_OF_CLIENT = 32
@@ -73,8 +70,8 @@ class Fleet:
         self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
-        self._work = anyio.Event()
-        self._lookup = Lookup.of(())
+        self._rosters: dict[ServerName, tuple[Ready, Roster]] = {}
+        self._lookup = Lookup()
         self._looked_up = self.catalog
         self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
         """Called when a server says that one of its resources has changed."""
@@ -126,12 +123,24 @@ class Fleet:
     def lookup(self) -> Lookup:
         """The way from what a model calls a tool to its name."""
         if self._looked_up is not self.catalog:
-            self._lookup, self._looked_up = _lookup(self.catalog), self.catalog
+            ready = [(n, s) for n, s in self.catalog.servers.items() if isinstance(s, Ready)]
+            self._rosters = {name: self._roster(name, state) for name, state in ready}
+            self._lookup = Lookup(tuple(roster for _, roster in self._rosters.values()))
+            self._looked_up = self.catalog
         return self._lookup
+
+    def _roster(self, server: ServerName, state: Ready) -> tuple[Ready, Roster]:
+        """Return the names of a server's tools, those known from before if they are the same."""
+        known = self._rosters.get(server)
+        if known is not None and known[0].entries is state.entries:
+            return known
+        return state, Roster(server, tuple((each.name, each.own_name) for each in state.entries))
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
         """Find the tool a text means."""
-        return self.lookup.find(text)
+        # What is written as it is listed needs no other way, which has to be found out first.
+        name = ToolName(text)
+        return name if name in self.catalog.entries else self.lookup.find(text)
 
     async def run(
         self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -140,7 +149,6 @@ class Fleet:
         async with anyio.create_task_group() as group:
             task_status.started()
             group.start_soon(self._indexing.run)
-            group.start_soon(self._tell_names_apart)
             while True:
                 reconfigured = self._reconfigured
                 while self._leavers:
@@ -254,8 +262,6 @@ class Fleet:
         self._tell_of_change()
 
     def _tell_of_change(self) -> None:
-        if len(self.catalog.entries) > LARGE_CATALOG:
-            self._work.set()
         self.meaning.follow(self.catalog)
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
@@ -268,28 +274,6 @@ class Fleet:
 
     def _description(self, server: ServerName) -> str:
         return self.descriptions.get(server, "")
-
-    async def _tell_names_apart(self) -> None:
-        """Do in a thread, for a large catalog, what the next call would wait for."""
-        while True:
-            await self._work.wait()
-            self._work = anyio.Event()
-            catalog = self.catalog
-            lookup = await to_thread.run_sync(_lookup_of, catalog)
-            if catalog is self.catalog:
-                self._lookup, self._looked_up = lookup, catalog
-
-
-def _lookup(catalog: Catalog) -> Lookup:
-    entries = catalog.entries.values()
-    return Lookup.of((each.name, each.server, each.own_name) for each in entries)
-
-
-def _lookup_of(catalog: Catalog) -> Lookup:
-    """Make the lookup of a catalog, and have it do the work that its first question would."""
-    lookup = _lookup(catalog)
-    lookup.find("a name that no tool has")
-    return lookup
 
 
 async def _keep(member: Member) -> None:

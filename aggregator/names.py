@@ -80,99 +80,123 @@ class Ambiguous:
 
 
 @dataclass(frozen=True)
+class Roster:
+    """The tools of one server, by every way in which their names may be written."""
+
+    server: ServerName
+    tools: tuple[tuple[ToolName, str], ...]
+    """Each tool's name, and its name on the server."""
+
+    @cached_property
+    def own(self) -> Mapping[str, str]:
+        """The name that each tool has on the server."""
+        return dict(self.tools)
+
+    @cached_property
+    def own_names(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The tools of each name on the server."""
+        return _grouped((own, name) for name, own in self.tools)
+
+    @cached_property
+    def caseless(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The tools of each name, if case makes no difference."""
+        return _grouped((name.casefold(), name) for name, _ in self.tools)
+
+    @cached_property
+    def bare(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The tools of each name on the server, if neither case nor signs make a difference."""
+        return _grouped((_folded(own), name) for name, own in self.tools)
+
+    @cached_property
+    def qualified(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The same for names with their server before them."""
+        spellings = (
+            (_folded(spelling), name)
+            for name, own in self.tools
+            for spelling in {name, f"{self.server}__{own}", f"{_lead(name)}{own}"}
+        )
+        return _grouped(spellings)
+
+    @cached_property
+    def leads(self) -> frozenset[str]:
+        """What the server may be called before the name of a tool."""
+        return frozenset(map(_folded, {self.server, *(_lead(name) for name, _ in self.tools)}))
+
+
+@dataclass(frozen=True)
 class Lookup:
     """Finds the tool a model means, however it writes the name."""
 
-    triples: tuple[tuple[ToolName, ServerName, str], ...] = ()
-    """Each tool's name, its server, and its name on that server."""
+    rosters: tuple[Roster, ...] = ()
+    """Those of all servers, in configuration order."""
 
     @classmethod
     def of(cls, triples: Iterable[tuple[ToolName, ServerName, str]]) -> "Lookup":
-        """Return the lookup of these tools."""
-        return cls(tuple(triples))
+        """Return the lookup of some tools: the name of each, its server, its name there."""
+        found: dict[ServerName, list[tuple[ToolName, str]]] = {}
+        for name, server, own in triples:
+            found.setdefault(server, []).append((name, own))
+        return cls(tuple(Roster(server, tuple(tools)) for server, tools in found.items()))
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
         """Return the tool that a text names, the closest spelling first."""
         text = text.strip()
         if len(text) > _MAX_QUESTION:
             return None
-        for candidates in self._by_closeness(text):
-            if candidates:
+        for found in self._by_closeness(text):
+            if candidates := tuple(dict.fromkeys(found)):
                 return self._narrowed(candidates, text)
         return None
 
-    def _by_closeness(self, text: str) -> Iterator[tuple[ToolName, ...]]:
-        yield self._names.get(text, ())
-        yield self._own_names.get(text, ())
-        yield self._caseless.get(text.casefold(), ())
+    def _by_closeness(self, text: str) -> Iterator[list[ToolName]]:
+        yield self._named(text)
+        yield [name for each in self.rosters for name in each.own_names.get(text, ())]
+        yield self._caseless(text)
         if folded := _folded(text):
-            yield self._qualified.get(folded, ())
-            yield self._bare.get(folded, ())
+            yield self._qualified(folded)
+            yield [name for each in self.rosters for name in each.bare.get(folded, ())]
             yield from self._behind_client_prefix(text)
 
-    def _behind_client_prefix(self, text: str) -> Iterator[tuple[ToolName, ...]]:
+    def _named(self, text: str) -> list[ToolName]:
+        return [ToolName(text)] if any(text in each.own for each in self.rosters) else []
+
+    def _caseless(self, text: str) -> list[ToolName]:
+        caseless = text.casefold()
+        return [name for each in self.rosters for name in each.caseless.get(caseless, ())]
+
+    def _qualified(self, folded: str) -> list[ToolName]:
+        return [name for each in self.rosters for name in each.qualified.get(folded, ())]
+
+    def _behind_client_prefix(self, text: str) -> Iterator[list[ToolName]]:
         """Leave out more and more of what a client may have put before a name."""
         marked = text.casefold().startswith("mcp")
         for boundary in _BOUNDARY.finditer(text):
             lead, rest = text[: boundary.start()], text[boundary.start() :]
             if "__" in rest:
-                yield self._names.get(rest) or self._caseless.get(rest.casefold(), ())
+                yield self._named(rest) or self._caseless(rest)
             if marked:
-                yield self._not_of_another(lead, self._qualified.get(_folded(rest), ()))
+                yield self._not_of_another(lead, self._qualified(_folded(rest)))
 
-    def _not_of_another(self, lead: str, found: tuple[ToolName, ...]) -> tuple[ToolName, ...]:
+    def _not_of_another(self, lead: str, found: list[ToolName]) -> list[ToolName]:
         """Drop tools when the text before them names a server, and not theirs."""
         if not found or (words := _folded(lead)) == "mcp":
             return found
         parts = words.split("_")
-        tails = ("_".join(parts[at:]) for at in range(len(parts)))
-        named = {server for tail in tails for server in self._servers.get(tail, ())}
-        return tuple(name for name in found if not named or self._origins[name][0] in named)
+        tails = {"_".join(parts[at:]) for at in range(len(parts))}
+        named = [each for each in self.rosters if not tails.isdisjoint(each.leads)]
+        return [name for name in found if not named or any(name in each.own for each in named)]
 
     def _narrowed(self, candidates: tuple[ToolName, ...], text: str) -> ToolName | Ambiguous:
         """Prefer the candidates whose own name, then whose server, is spelled exactly so."""
-        spelled = tuple(name for name in candidates if text.endswith(self._origins[name][1]))
+        homes = {name: self._home(name) for name in candidates}
+        spelled = tuple(name for name in candidates if text.endswith(homes[name].own[name]))
         candidates = spelled or candidates
-        spelled = tuple(name for name in candidates if self._origins[name][0] in text)
+        spelled = tuple(name for name in candidates if homes[name].server in text)
         candidates = spelled or candidates
         return candidates[0] if len(candidates) == 1 else Ambiguous(candidates)
 
-    @cached_property
-    def _origins(self) -> Mapping[ToolName, tuple[ServerName, str]]:
-        return {name: (server, own) for name, server, own in self.triples}
-
-    @cached_property
-    def _names(self) -> Mapping[str, tuple[ToolName, ...]]:
-        return {name: (name,) for name, _, _ in self.triples}
-
-    @cached_property
-    def _own_names(self) -> Mapping[str, tuple[ToolName, ...]]:
-        return _grouped((own, name) for name, _, own in self.triples)
-
-    @cached_property
-    def _caseless(self) -> Mapping[str, tuple[ToolName, ...]]:
-        return _grouped((name.casefold(), name) for name, _, _ in self.triples)
-
-    @cached_property
-    def _bare(self) -> Mapping[str, tuple[ToolName, ...]]:
-        return _grouped((_folded(own), name) for name, _, own in self.triples)
-
-    @cached_property
-    def _qualified(self) -> Mapping[str, tuple[ToolName, ...]]:
-        spellings = (
-            (_folded(spelling), name)
-            for name, server, own in self.triples
-            for spelling in {name, f"{server}__{own}", f"{_lead(name)}{own}"}
-        )
-        return _grouped(spellings)
-
-    @cached_property
-    def _servers(self) -> Mapping[str, frozenset[ServerName]]:
-        found: dict[str, set[ServerName]] = {}
-        for lead, server in {(_lead(name), server) for name, server, _ in self.triples}:
-            found.setdefault(_folded(server), set()).add(server)
-            found.setdefault(_folded(lead), set()).add(server)
-        return {spelling: frozenset(servers) for spelling, servers in found.items()}
+    def _home(self, name: ToolName) -> Roster:
+        return next(each for each in self.rosters if name in each.own)
 
 
 def _prefix(server: str) -> str:
