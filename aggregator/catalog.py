@@ -1,5 +1,6 @@
 """Everything known about all servers now, as one value that is replaced and never changed."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +34,7 @@ def items(value: object) -> list[Any]:
     return value if is_array(value) else []
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolEntry:
     """One callable tool."""
 
@@ -47,6 +48,14 @@ class ToolEntry:
     """Extra words to find the tool by; never shown."""
     read_only: bool = False
     """Whether a server whose annotations are trusted says that the tool changes nothing."""
+
+    @cached_property
+    def characters(self) -> int:
+        """How long its definition is; what it costs a model follows from that."""
+        schema = json.dumps(
+            self.input_schema, ensure_ascii=False, separators=(",", ":"), default=dict
+        )
+        return len(self.name) + len(self.description) + len(schema)
 
     @property
     def own_name(self) -> str:

@@ -1,8 +1,7 @@
 """Which tools one client sees, on which surface."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from aggregator.catalog import Catalog, JsonObject, ToolEntry, as_object
@@ -150,22 +149,11 @@ def time_to_live(catalog: Catalog) -> int:
 
 def approximate_tokens(entry: ToolEntry) -> int:
     """Return about how many tokens a definition costs a model, at 2.5 characters each."""
-    return _tokens(_characters(entry))
+    return _tokens(entry.characters)
 
 
 def _tokens(characters: int) -> int:
     return -(-characters * 2 // 5)
-
-
-def _characters(entry: ToolEntry) -> int:
-    schema = json.dumps(entry.input_schema, ensure_ascii=False, separators=(",", ":"), default=dict)
-    return len(entry.name) + len(entry.description) + len(schema)
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    entry: ToolEntry
-    characters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +163,8 @@ class Deferral:
     mode: ToolSearchMode
     context_window: int
     deferring: bool
-    _counts: Mapping[ToolName, _Count] = field(default_factory=dict[ToolName, _Count], repr=False)
+    characters: int = 0
+    """How long deferrable definitions are; counted only where it decides."""
 
     @classmethod
     def starting(cls, mode: ToolSearchMode, context_window: int) -> "Deferral":
@@ -189,8 +178,8 @@ class Deferral:
 
     @property
     def tokens(self) -> int:
-        """The tokens that deferrable definitions cost; counted only where it decides."""
-        return _tokens(_total(self._counts))
+        """The tokens that deferrable definitions cost."""
+        return _tokens(self.characters)
 
     @property
     def why(self) -> str:
@@ -207,23 +196,9 @@ class Deferral:
         """Return what holds for a newer catalog; once tools are deferred, they stay so."""
         if self.mode.always or self.mode.never:
             return self
-
-        counts = {
-            name: self._counted(entry)
-            for name, entry in catalog.entries.items()
-            if not entry.always_load
-        }
+        entries = catalog.entries.values()
+        characters = sum(entry.characters for entry in entries if not entry.always_load)
         # In characters, since half a token more is more. Once over, it stays so: going back
         # would change every client's list each time a server comes and goes.
-        exceeds = _total(counts) * 2 > self.threshold * 5
-        return replace(self, deferring=self.deferring or exceeds, _counts=counts)
-
-    def _counted(self, entry: ToolEntry) -> _Count:
-        known = self._counts.get(entry.name)
-        if known is not None and known.entry is entry:
-            return known
-        return _Count(entry, _characters(entry))
-
-
-def _total(counts: Mapping[ToolName, _Count]) -> int:
-    return sum(count.characters for count in counts.values())
+        exceeds = characters * 2 > self.threshold * 5
+        return replace(self, deferring=self.deferring or exceeds, characters=characters)

@@ -52,7 +52,7 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
     """
     admitted = await list_all(link, "tools", Intake(TOOL, server.allows))
     named, refused = named_tools(server, admitted)
-    entries = [entry_of(server, *each) async for each in _in_turns(named)]
+    entries = [_measured(entry_of(server, *each)) async for each in _in_turns(named)]
     if link.peer.era == "modern":
         entries, invalid = await _mirrored(link, entries)
         refused = [*refused, *invalid]
@@ -67,6 +67,12 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
         refused=tuple(refused),
         offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
     )
+
+
+def _measured(entry: ToolEntry) -> ToolEntry:
+    """Have an entry know how long it is, before somebody waits for the sum of thousands."""
+    _ = entry.characters
+    return entry
 
 
 async def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntry], list[str]]:

@@ -1,6 +1,7 @@
 """`aggregator serve`: be the one server a client talks to."""
 
 import argparse
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,10 +17,14 @@ from aggregator.memory import state_path
 EVENT_LOOP = {"use_uvloop": find_spec("uvloop") is not None}
 """The quicker event loop, where it is installed."""
 
+SWITCH_INTERVAL = 0.001
+"""Seconds after which a thread that computes lets the event loop have its turn."""
+
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     _check(options)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     config = read_config(options, environment)
     lines = set_up_logging(config, options.verbose, options.log_format, environment.stderr)
     if options.http is None:
