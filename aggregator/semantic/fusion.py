@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from heapq import nlargest
+from math import prod
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ToolName
@@ -40,6 +41,14 @@ TWIN = 0.3
 """What is left of a score for each copy that was shown before."""
 ALIKE = 0.8
 """The share of words from which two tools of one server count as copies."""
+LOOKALIKE = 0.5
+"""What is left of a score after a tool of another server that is the same but for some words."""
+TAKEN = 0.9
+"""The share of the words of the shorter one from which that is so."""
+SHARED = 0.6
+"""The share of the words of both from which that is so."""
+TELLING = 6
+"""The words that must be common to both, for that to be so."""
 
 
 @dataclass(frozen=True)
@@ -115,27 +124,33 @@ def _spread(
     while left and len(picked) < limit:
         first = [hit for hit in left if hit.entry.name in named] if not picked else []
         pool = first or left[:POOL]
-        best = max(pool, key=lambda hit: hit.score * _freshness(hit, picked))
+        best = _freshest(pool, picked)
         # Of those that say the same, the one that the words have first, or the catalog.
-        chosen = min(_copies(best, pool), key=lambda hit: order.index(hit.entry.name))
+        same = [hit for hit in pool if hit is best or _repetition(hit.entry, best.entry) < 1]
+        chosen = min(same, key=lambda hit: order.index(hit.entry.name))
         left.remove(chosen)
         picked.append(chosen)
     return picked
 
 
-def _copies(hit: Hit, pool: Sequence[Hit]) -> list[Hit]:
-    """Return a hit and all that say the same."""
-    return [each for each in pool if _text(each.entry) == _text(hit.entry)]
+def _freshest(pool: Sequence[Hit], picked: Sequence[Hit]) -> Hit:
+    """Return what is worth most after all that has been picked."""
+    chosen, most = pool[0], -1.0
+    for hit in pool:
+        if hit.score <= most:
+            break
+        worth = hit.score * _freshness(hit, picked)
+        if worth > most:
+            chosen, most = hit, worth
+    return chosen
 
 
 def _freshness(hit: Hit, picked: Sequence[Hit]) -> float:
     """Return what is left of a score after what its server and its text have shown."""
-    entry = hit.entry
-    beside = [each for each in picked if each.entry.server == entry.server]
-    copies = sum(_text(each.entry) == _text(entry) for each in picked)
-    copies = copies or any(_alike(entry, each.entry) for each in beside)
+    beside = [each for each in picked if each.entry.server == hit.entry.server]
     echoed = any(each.echo for each in beside)
-    return TWIN**copies * ECHO**echoed * _room(len(beside), len(picked))
+    fresh = prod(_repetition(hit.entry, each.entry) for each in picked)
+    return fresh * ECHO**echoed * _room(len(beside), len(picked))
 
 
 def _room(beside: int, before: int) -> float:
@@ -144,13 +159,19 @@ def _room(beside: int, before: int) -> float:
     return SECOND**second * CROWDING ** max(0, beside - FREE)
 
 
-def _alike(one: ToolEntry, other: ToolEntry) -> bool:
-    """Tell whether two tools of one server have nearly all their words in common."""
+def _repetition(one: ToolEntry, other: ToolEntry) -> float:
+    """Return what is left of a score after a tool that says nearly the same, 1 if none does."""
+    if _text(one) == _text(other):
+        return TWIN
     mine, theirs = _words(*_text(one)), _words(*_text(other))
-    return len(mine & theirs) >= ALIKE * len(mine | theirs)
+    common, every = len(mine & theirs), len(mine | theirs)
+    if one.server == other.server:
+        return TWIN if common >= ALIKE * every else 1.0
+    taken = common >= max(TELLING, TAKEN * min(len(mine), len(theirs)))
+    return LOOKALIKE if taken and common >= SHARED * every else 1.0
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _words(name: str, description: str) -> frozenset[str]:
     """Return the words of a tool, without numbers that count its copies."""
     said = words(f"{name} {description[:MAX_CHARACTERS]}")

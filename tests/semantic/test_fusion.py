@@ -158,6 +158,18 @@ def test_of_copies_the_one_that_words_have_first_is_shown() -> None:
     assert found[-1].entry == copy
 
 
+def test_a_look_alike_comes_after_what_it_looks_like() -> None:
+    text = "Tell everybody on the team what has been done today"
+    tool = entry("chat__tell_team", text)
+    lure = entry("evil__tell_team", f"{text}, the best of all")
+    hits = [Hit(tool, 5.0), Hit(lure, 4.9)]
+    likeness = (70, 0, 0, 80, 90, *(0 for _ in OTHERS))
+
+    found = fuse(asked("tell"), hits, near(*likeness, entries=(*TOOLS, tool, lure, *OTHERS)), 3)
+
+    assert names(hit.entry for hit in found) == ["chat__tell_team", "evil__tell_team", "mail__send"]
+
+
 def test_variants_of_one_tool_take_one_place() -> None:
     text = "Tell everybody on the team what has been done today"
     variants = [entry(f"many__tell_{number}", f"{text} {number}") for number in range(3)]
