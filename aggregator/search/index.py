@@ -230,7 +230,7 @@ class Index:
     def _shortlist(self, request: Request, limit: int, allowed: set[int] | None) -> list[int]:
         """Return the tools that are worth to be scored in full."""
         guesses = promising(request, self._postings, allowed)
-        least = max(SHORTLIST // 2, ENOUGH * limit)
+        least = max(SHORTLIST // 2, min(ENOUGH * limit, SHORTLIST), limit)
         slots = best(guesses, self._places, least, max(SHORTLIST, least))
         named = [slot for slot in self._named(request) if allowed is None or slot in allowed]
         named.sort(key=self._places.__getitem__)

@@ -10,15 +10,14 @@ from aggregator.catalog import ToolEntry
 from aggregator.names import ToolName
 from aggregator.search import Contribution, Hit, Keywords
 from aggregator.search.words import words
-from aggregator.semantic.gist import MAX_CHARACTERS
 
 WEIGHT = 0.64
 """What meaning counts for, of 1, where words say nothing; the rest is for the words."""
 SURENESS = 0.22
 """How much less it counts for where one tool has all the words of the query."""
-CANDIDATES = 64
+CANDIDATES = 48
 """Tools found by words that are ranked again; further down nothing is left to gain."""
-NEAREST = 100
+NEAREST = 32
 """Tools that may be found by their meaning alone."""
 DISTANT = 0.25
 """The likeness below which a tool that has none of the words is no answer at all."""
@@ -41,12 +40,16 @@ TWIN = 0.3
 """What is left of a score for each copy that was shown before."""
 ALIKE = 0.8
 """The share of words from which two tools of one server count as copies."""
+CLOSE = 0.8
+"""The part of a score that a copy has at least."""
 LOOKALIKE = 0.5
 """What is left of a score after a tool of another server that is the same but for some words."""
 TAKEN = 0.9
 """The share of the words of the shorter one from which that is so."""
 SHARED = 0.6
 """The share of the words of both from which that is so."""
+GIST = 300
+"""Characters of descriptions that are compared."""
 TELLING = 6
 """The words that must be common to both, for that to be so."""
 
@@ -79,14 +82,12 @@ class Nearness:
 
     def nearest(self, size: int, servers: Sequence[str] = ()) -> list[ToolEntry]:
         """Return the tools that are near enough, nearest first, of some servers or of all."""
+        likeness, entries = self.likeness, self.roster.entries
         least = DISTANT * self.scale
-        entries, likeness = self.roster.entries, self.likeness
-        wanted = {_plain(server) for server in servers}
-        near = [
-            place
-            for place, value in enumerate(likeness)
-            if value >= least and (not wanted or _plain(entries[place].server) in wanted)
-        ]
+        near = [place for place, value in enumerate(likeness) if value >= least]
+        if servers:
+            wanted = {_plain(server) for server in servers}
+            near = [place for place in near if _plain(entries[place].server) in wanted]
         return [entries[place] for place in nlargest(size, near, key=likeness.__getitem__)]
 
 
@@ -97,13 +98,16 @@ def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> li
     found = {hit.entry.name: hit for hit in hits}
     for entry in nearest:
         found.setdefault(entry.name, Hit(entry, 0.0))
-    scored = sorted(_scored(list(found.values()), near), key=lambda hit: -hit.score)
+    blend = _blend(hits, near)
+    scored = [replace(hit, score=sum(blend.parts(hit))) for hit in found.values()]
+    scored.sort(key=lambda hit: -hit.score)
     firsts = {each.name for each in (*(hit.entry for hit in hits[:1]), *nearest[:1])}
     # A tool that the query names comes first, whatever the query may mean besides.
     named = {hit.entry.name for hit in hits[:1] if hit.called}
     ranked = _spread(scored, list(found), named, limit)
     late = [hit for hit in scored if hit.entry.name in firsts and hit not in ranked[:FEW]]
-    return _admitted(ranked, late, firsts)[: max(0, limit)]
+    shown = _admitted(ranked, late, firsts)[: max(0, limit)]
+    return [replace(hit, why=blend.why(found[hit.entry.name])) for hit in shown]
 
 
 def _admitted(ranked: list[Hit], late: list[Hit], kept: set[ToolName]) -> list[Hit]:
@@ -126,11 +130,16 @@ def _spread(
         pool = first or left[:POOL]
         best = _freshest(pool, picked)
         # Of those that say the same, the one that the words have first, or the catalog.
-        same = [hit for hit in pool if hit is best or _repetition(hit.entry, best.entry) < 1]
+        same = [hit for hit in pool if hit is best or _is_copy(hit, best)]
         chosen = min(same, key=lambda hit: order.index(hit.entry.name))
         left.remove(chosen)
         picked.append(chosen)
     return picked
+
+
+def _is_copy(hit: Hit, other: Hit) -> bool:
+    """Tell whether two hits say nearly the same, and so are worth nearly the same."""
+    return hit.score >= CLOSE * other.score and _repetition(hit.entry, other.entry) < 1
 
 
 def _freshest(pool: Sequence[Hit], picked: Sequence[Hit]) -> Hit:
@@ -174,7 +183,7 @@ def _repetition(one: ToolEntry, other: ToolEntry) -> float:
 @lru_cache(maxsize=4096)
 def _words(name: str, description: str) -> frozenset[str]:
     """Return the words of a tool, without numbers that count its copies."""
-    said = words(f"{name} {description[:MAX_CHARACTERS]}")
+    said = words(f"{name} {description[:GIST]}")
     return frozenset(word for word in said if not word.isdigit())
 
 
@@ -189,27 +198,40 @@ def _demands_words(query: Keywords) -> bool:
     return spoken or bool(query.required)
 
 
-def _scored(hits: Sequence[Hit], near: Nearness) -> list[Hit]:
-    """Return hits with a weighted sum of both scores, each as a part of its best."""
-    most = max((hit.score for hit in hits), default=0.0) or 1.0
+@dataclass(frozen=True, slots=True)
+class _Blend:
+    """A weighted sum of both scores, each as a part of its best."""
+
+    near: Nearness
+    weight: float
+    most: float
+    usual: float
+    reach: float
+
+    def parts(self, hit: Hit) -> tuple[float, float]:
+        """Return what words and meaning are worth for a hit of the words."""
+        likeness = self.near.of(hit.entry) or 0
+        words = (1 - self.weight) * hit.score / self.most
+        return words, self.weight * max(0.0, likeness - self.usual) / self.reach
+
+    def why(self, hit: Hit) -> tuple[Contribution, ...]:
+        """Return the same as an explanation."""
+        words, meaning = self.parts(hit)
+        return Contribution("", "", "words", words), Contribution("", "", "meaning", meaning)
+
+
+def _blend(hits: Sequence[Hit], near: Nearness) -> _Blend:
     # What all tools of a catalog have in common with a query tells none of them apart.
     usual = sum(near.likeness) / max(1, len(near.likeness))
-    reach = max(near.likeness, default=0) - usual or 1.0
     # The more of the query is in one tool, the less there is to guess.
-    weight = WEIGHT - SURENESS * min(1.0, max((hit.part for hit in hits), default=0.0))
-    return [
-        _weighed(
-            hit,
-            (1 - weight) * hit.score / most,
-            weight * max(0.0, (near.of(hit.entry) or 0) - usual) / reach,
-        )
-        for hit in hits
-    ]
-
-
-def _weighed(hit: Hit, words: float, meaning: float) -> Hit:
-    why = (Contribution("", "", "words", words), Contribution("", "", "meaning", meaning))
-    return replace(hit, score=words + meaning, why=why)
+    sure = min(1.0, max((hit.part for hit in hits), default=0.0))
+    return _Blend(
+        near,
+        weight=WEIGHT - SURENESS * sure,
+        most=max((hit.score for hit in hits), default=0.0) or 1.0,
+        usual=usual,
+        reach=max(near.likeness, default=0) - usual or 1.0,
+    )
 
 
 def _plain(server: str) -> str:
