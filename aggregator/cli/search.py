@@ -2,9 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import anyio
+
+from aggregator.catalog import Catalog, Ready, ServerState
 from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.inspect import as_json
 from aggregator.cli.peer import Peer, serving
@@ -13,8 +17,19 @@ from aggregator.cli.starting import await_servers
 from aggregator.config import Config
 from aggregator.inspection import TOOLS_URI
 from aggregator.intake import take_in
+from aggregator.memory import state_path
+from aggregator.names import ServerName
 from aggregator.search import Hit, Index, Keywords, parse_query
+from aggregator.semantic.fusion import CANDIDATES, Nearness, fuse
+from aggregator.semantic.index import ask_once, open_meaning
 from aggregator.toolsearch import TOOL_SEARCH
+
+PATIENCE = 5.0
+"""Seconds that are given to what tools mean, where the extra for that is installed."""
+
+
+BLENDED = ("words", "meaning")
+"""The two parts of a score where the extra is installed."""
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -24,8 +39,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         config = read_config(options, environment)
         await_servers(peer, environment, options.wait)
         limit: int = options.max_results or config.settings.max_results
-        result = peer.call(TOOL_SEARCH, {"query": query, "max_results": limit})
-        hits = _explained(peer, config, query, limit) if options.explain else None
+        # A model that asks later gets what is not known in the first moment, too.
+        asked = {"query": query, "max_results": limit, "wait": min(options.wait, PATIENCE)}
+        result = peer.call(TOOL_SEARCH, asked)
+        catalog = _catalog(peer, config) if options.explain else None
+    hits = None if catalog is None else _explained(catalog, config, environment, query, limit)
     text: str = result["content"][0]["text"]
     if options.json:
         facts = result["_meta"]["aggregator/search"]
@@ -38,21 +56,43 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     return ExitStatus.FINE
 
 
-def _explained(peer: Peer, config: Config, query: str, limit: int) -> list[Hit]:
-    """Rank once more, over the same definitions, and ask why."""
-    index = Index(list(config.enabled))
+def _catalog(peer: Peer, config: Config) -> Catalog:
+    """Return the tools there are, as their servers define them."""
+    found: dict[ServerName, ServerState] = {}
     tools: list[dict[str, Any]] = peer.read(TOOLS_URI)["tools"]
     for name, own in groupby(tools, key=lambda tool: tool["server"]):
-        server = config.servers[name]
         definitions = [peer.read(f"{TOOLS_URI}/{tool['name']}")["definition"] for tool in own]
-        entries, _ = take_in(server, definitions)
-        index.update(name, entries, description=server.description)
-    match parse_query(query):
-        case Keywords() as words:
-            ranked = index.rank(words, limit)
-            return [Hit(hit.entry, hit.score, index.explain(words, hit.entry)) for hit in ranked]
-        case _:
-            return []
+        entries, _ = take_in(config.servers[name], definitions)
+        found[name] = Ready(tuple(entries))
+    return Catalog(found)
+
+
+def _explained(
+    catalog: Catalog, config: Config, environment: Environment, query: str, limit: int
+) -> list[Hit]:
+    """Rank once more, over the same definitions, and ask why."""
+    wanted = parse_query(query)
+    if not isinstance(wanted, Keywords):
+        return []
+    index = Index(list(config.enabled))
+    for name, state in catalog.servers.items():
+        entries = state.entries if isinstance(state, Ready) else ()
+        index.update(name, entries, description=config.servers[name].description)
+    ranked = _ranked(index, wanted, limit, _near(catalog, config, environment, wanted.text))
+    return [replace(hit, why=(*hit.why, *index.explain(wanted, hit.entry))) for hit in ranked]
+
+
+def _near(catalog: Catalog, config: Config, environment: Environment, text: str) -> Nearness | None:
+    settings = config.settings
+    state = state_path(environment.variables) if settings.state else None
+    meaning = open_meaning(state, wanted=settings.semantic)
+    return anyio.run(ask_once, meaning, catalog, text, PATIENCE)
+
+
+def _ranked(index: Index, query: Keywords, limit: int, near: Nearness | None) -> list[Hit]:
+    if near is None:
+        return index.rank(query, limit)
+    return fuse(query, index.rank(query, max(limit, CANDIDATES)), near, limit)
 
 
 def _why(query: str, hits: Sequence[Hit]) -> str:
@@ -62,14 +102,21 @@ def _why(query: str, hits: Sequence[Hit]) -> str:
 
 
 def _reasons(at: int, hit: Hit) -> str:
-    lines = [f"{at}. {hit.entry.name}  score {hit.score:.2f}"]
-    for (word, term), found in groupby(hit.why, key=lambda each: (each.word, each.term)):
+    lines = [f"{at}. {hit.entry.name}  score {hit.score:.2f}{_blended(hit)}"]
+    by_word = [each for each in hit.why if each.field not in BLENDED]
+    for (word, term), found in groupby(by_word, key=lambda each: (each.word, each.term)):
         parts = list(found)
         fields = ", ".join(part.field for part in parts)
         indexed = "" if term == word else f" (indexed as `{term}`)"
         said = f"`{word}`{indexed} in {fields}" if word else f"all words together: {fields}"
         lines.append(f"   {sum(part.score for part in parts):6.2f}  {said}")
     return "\n".join(lines)
+
+
+def _blended(hit: Hit) -> str:
+    """Return what words and meaning are of a score, where both rank."""
+    parts = [f"{each.field} {each.score:.2f}" for each in hit.why if each.field in BLENDED]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _hit_as_json(hit: Hit) -> dict[str, Any]:

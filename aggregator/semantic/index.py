@@ -41,6 +41,10 @@ class Meaning(Protocol):
         """Return how near each tool is to a query, if that is known by now."""
         ...
 
+    async def until_ready(self) -> None:
+        """Wait until the meaning of every tool is known, or never will be."""
+        ...
+
     async def run(self) -> None:
         """Keep up with the catalog until cancelled."""
         ...
@@ -55,6 +59,9 @@ class NoMeaning:
     async def nearness(self, _text: str, /) -> Nearness | None:
         """Return nothing: words alone decide."""
 
+    async def until_ready(self) -> None:
+        """Wait for nothing."""
+
     async def run(self) -> None:
         """Do nothing."""
 
@@ -66,6 +73,21 @@ def open_meaning(state: Path | None, *, wanted: bool = True) -> Meaning:
     # Without -P the folder we were started in could stand in for any module.
     command = [sys.executable, "-P", "-m", "aggregator.semantic.worker"]
     return SemanticIndex([*command, *([str(state.with_name(VECTORS))] if state else [])])
+
+
+async def ask_once(
+    meaning: Meaning, catalog: Catalog, text: str, patience: float
+) -> Nearness | None:
+    """Return how near each tool of a catalog is to one query, if that is known in time."""
+    near: Nearness | None = None
+    meaning.follow(catalog)
+    async with anyio.create_task_group() as group:
+        group.start_soon(meaning.run)
+        with anyio.move_on_after(patience):
+            await meaning.until_ready()
+            near = await meaning.nearness(text)
+        group.cancel_scope.cancel()
+    return near
 
 
 class SemanticIndex:

@@ -16,6 +16,9 @@ from aggregator.toolsearch import Call, Found, View, awaited, parse_search, sear
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import Listing
 
+MEANING_WAIT = 5.0
+"""Seconds that a search which may wait gives to what the tools mean: they are read once."""
+
 Announce = Callable[[], Awaitable[None]]
 """Tells this client, now, that its list changed."""
 
@@ -35,6 +38,8 @@ class Searching:
         request = parse_search(params.get("arguments"), settings.max_results)
         if request.wait:
             await self._fleet.until_settled(awaited(request, self._fleet.catalog), request.wait)
+            with anyio.move_on_after(min(request.wait, MEANING_WAIT)):
+                await self._fleet.meaning.until_ready()
         near = await self._near(request.queries)
         view = self._view(conversation, near)
         found = search(request, view)
