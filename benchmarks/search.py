@@ -1,6 +1,6 @@
-"""Speed and size of our search at 10,000 tools, beside others in the same run.
+"""Speed and size of our search at 10,000 tools or other sizes, beside others in the same run.
 
-    python -m benchmarks.search
+    python -m benchmarks.search [100 1000 10000 17000]
 
 `bm25s` and FastMCP's BM25 transform are measured, too, where they are installed
 (`pip install bm25s fastmcp`). The catalogs are read from `../shared/retrieval`.
@@ -31,15 +31,19 @@ T = TypeVar("T")
 Ask = Callable[[str], object]
 
 
-def main() -> None:
-    """Measure everything and print it."""
+def main(arguments: Sequence[str]) -> None:
+    """Measure everything at each size and print it."""
     if not DATA.exists():
         sys.exit(f"There are no catalogs at {DATA}: put them there to measure search")
-    tools = _read("toucan/tools.jsonl")[:TOOLS]
-    queries = _queries()
+    every, queries = _read("toucan/tools.jsonl"), _queries()
     warm_up()
+    for size in [int(each) for each in arguments] or [TOOLS]:
+        _measure(every[:size], queries)
+
+
+def _measure(tools: Sequence[Tool], queries: Sequence[str]) -> None:
     index, seconds = _timed(lambda: _index(tools))
-    print(f"{len(index):,} tools, {len(queries)} queries of up to {WORDS} words\n")
+    print(f"\n{len(index):,} tools, {len(queries)} queries of up to {WORDS} words\n")
     print(f"build            {seconds:8.2f} s")
     print(f"memory           {_megabytes(tools):8.1f} MB")
     for name, usual in _changes(index, tools).items():
@@ -186,4 +190,4 @@ def _read(file: str) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

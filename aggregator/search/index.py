@@ -1,7 +1,7 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.catalog import ToolEntry
@@ -158,7 +158,8 @@ class Index:
         request = self._read(query)
         if limit <= 0 or (allowed is not None and not allowed):
             return []
-        slots = self._shortlist(request, limit, allowed)
+        asked = self._spelling(request)
+        slots = self._shortlist(request, asked, limit, allowed)
         if not slots and not request.concepts:
             return self._in_order(allowed, limit, among)
         if among is not None:
@@ -167,16 +168,16 @@ class Index:
                 # What may be shown is far down the list: begin with what may.
                 everything = self._documents.keys() if allowed is None else allowed
                 passing = {slot for slot in everything if among(self._documents[slot].entry)}
-                kept = self._shortlist(request, limit, passing)
+                kept = self._shortlist(request, asked, limit, passing)
             slots = kept
-        return self._picked(slots, request, limit)
+        return self._picked(self._scored(slots, request, asked), request, limit)
 
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
         for slot in self._slots.get(entry.server, ()):
             if self._documents[slot].entry.name == entry.name:
                 request = self._read(query)
-                score = self._scored([slot], request)[slot]
+                score = self._scored([slot], request, self._spelling(request))[slot]
                 return contributions(request, score, self._weights)
         return ()
 
@@ -227,39 +228,39 @@ class Index:
         reader = Reader(self._postings, self._rarity, self._vocabulary, self._weights)
         return reader.read(query)
 
-    def _shortlist(self, request: Request, limit: int, allowed: set[int] | None) -> list[int]:
+    def _shortlist(
+        self, request: Request, asked: Spelling, limit: int, allowed: set[int] | None
+    ) -> list[int]:
         """Return the tools that are worth to be scored in full."""
         guesses = promising(request, self._postings, allowed)
-        least = max(SHORTLIST // 2, min(ENOUGH * limit, SHORTLIST), limit)
+        least = max(SHORTLIST // 3, min(ENOUGH * limit, SHORTLIST), limit)
         slots = best(guesses, self._places, least, max(SHORTLIST, least))
-        named = [slot for slot in self._named(request) if allowed is None or slot in allowed]
+        named = [slot for slot in self._named(asked) if allowed is None or slot in allowed]
         named.sort(key=self._places.__getitem__)
         return list({*slots, *named[:SHORTLIST]})
 
-    def _named(self, request: Request) -> Iterable[int]:
+    def _named(self, asked: Spelling) -> Iterable[int]:
         """Return the tools of which the query may be the name."""
-        asked = self._spelling(request)
         return namesakes(asked, self._documents) or self._roll.slipped(asked.words, asked.slips)
 
     def _spelling(self, request: Request) -> Spelling:
         return spelling(request.words, self._postings, self._vocabulary)
 
-    def _picked(self, slots: Iterable[int], request: Request, limit: int) -> list[Hit]:
+    def _picked(self, scores: Mapping[int, Score], request: Request, limit: int) -> list[Hit]:
         """Return the best of some tools, best first."""
         ordered = sorted(
-            self._scored(slots, request).values(),
+            scores.values(),
             key=lambda score: (-score.called, -score.written, -score.total, score.place),
         )
         picked = spread(ordered, limit, self._weights)
         whole = request.gain or 1.0
         return [_hit(score, whole) for score in picked]
 
-    def _scored(self, slots: Iterable[int], request: Request) -> dict[int, Score]:
+    def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}
         complete(scores, request, self._postings, self._weights)
         # Names are compared in full only where all words but one are in them.
         telling = sum(word not in UNTELLING for word in request.words)
-        asked = self._spelling(request)
         for score in scores.values():
             if score.in_name + score.in_host >= telling - 1:
                 _compare_names(score, asked)

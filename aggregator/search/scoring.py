@@ -102,10 +102,12 @@ def best(
     if len(guesses) <= least:
         return list(guesses)
     bar = HOPELESS * max(guesses.values())
-    hopeful = {slot: guess for slot, guess in guesses.items() if guess >= bar}
+    hopeful = [slot for slot, guess in guesses.items() if guess >= bar]
     if len(hopeful) < least:
         return _shared_out(guesses, places, least)
-    return list(hopeful) if len(hopeful) <= most else _shared_out(hopeful, places, most)
+    if len(hopeful) > most:
+        return _shared_out({slot: guesses[slot] for slot in hopeful}, places, most)
+    return hopeful
 
 
 def _shared_out(guesses: Mapping[int, float], places: Mapping[int, Place], size: int) -> list[int]:
