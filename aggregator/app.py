@@ -18,8 +18,7 @@ from aggregator.connect import Connect, Wire
 from aggregator.fleet import Fleet
 from aggregator.memory import open_memory, state_path
 from aggregator.reloading import Reloading
-from aggregator.search import warm_up
-from aggregator.semantic.index import open_meaning
+from aggregator.semantic.meaning import open_meaning
 from aggregator.stdio.child import Child, ChildSpec, open_child
 from aggregator.stdio.standard import claimed, standard_streams
 from aggregator.stdio.watchdog import Watchdog
@@ -188,6 +187,9 @@ async def _run_after_first_list(fleet: Fleet, server: Upstream) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         await anyio.sleep(WARM_UP_DELAY)
+        # The first list does not wait for what only searches take.
+        from aggregator.search import warm_up  # noqa: PLC0415 - see above
+
         await to_thread.run_sync(warm_up)
 
 

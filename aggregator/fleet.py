@@ -3,7 +3,8 @@
 import random
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
@@ -22,12 +23,14 @@ from aggregator.connect import Connect
 from aggregator.downstream import Downstream, Surroundings
 from aggregator.eras import Eras
 from aggregator.errors import ServerUnavailableError
-from aggregator.indexing import Indexing
 from aggregator.inflight import Caller
 from aggregator.memory import Memory, Oblivion
 from aggregator.names import Ambiguous, Lookup, Roster, ServerName, ToolName
-from aggregator.search import Index
-from aggregator.semantic.index import Meaning, NoMeaning
+from aggregator.semantic.meaning import Meaning, NoMeaning
+
+if TYPE_CHECKING:
+    from aggregator.indexing import Indexing
+    from aggregator.search import Index
 
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""
@@ -66,7 +69,6 @@ class Fleet:
         """Why the file as it is now is not the configuration in use, if it is not."""
         self.catalog = Catalog.starting(config.enabled, anyio.current_time())
         """What is known now: the one cell that requests read. Replaced, never changed."""
-        self._indexing = Indexing(list(config.enabled), describe=self._description, show=self._show)
         self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
@@ -114,8 +116,16 @@ class Fleet:
         """What the configuration says of each server."""
         return {name: server.description for name, server in self.config.enabled.items()}
 
+    @cached_property
+    def _indexing(self) -> "Indexing":
+        # The first list does not wait for what only searches take.
+        from aggregator.indexing import Indexing  # noqa: PLC0415 - see above
+
+        servers = list(self.config.enabled)
+        return Indexing(servers, describe=self._description, show=self._show)
+
     @property
-    def index(self) -> Index:
+    def index(self) -> "Index":
         """What the tools in the catalog are found by."""
         return self._indexing.index
 

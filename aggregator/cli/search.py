@@ -21,7 +21,8 @@ from aggregator.memory import state_path
 from aggregator.names import ServerName
 from aggregator.search import Hit, Index, Keywords, parse_query
 from aggregator.semantic.fusion import CANDIDATES, Nearness, fuse
-from aggregator.semantic.index import ask_once, open_meaning
+from aggregator.semantic.index import ask_once
+from aggregator.semantic.meaning import open_meaning
 from aggregator.toolsearch import TOOL_SEARCH
 
 PATIENCE = 5.0

@@ -1,10 +1,17 @@
-"""Finding the right tool: `parse_query(text)` and `Index.rank(query, limit)`."""
+"""Finding the right tool: `parse_query(text)` and `Index.rank(query, limit)`.
 
-from aggregator.search.analysis import Analysed, analyse, documents
-from aggregator.search.explain import Contribution
-from aggregator.search.index import Hit, Index, warm_up
-from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
-from aggregator.search.repair import nearest
+Each part is loaded when it is first asked for: clients are not kept waiting for the index.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aggregator.search.analysis import Analysed, analyse, documents
+    from aggregator.search.explain import Contribution
+    from aggregator.search.index import Hit, Index, warm_up
+    from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
+    from aggregator.search.repair import nearest
 
 __all__ = [
     "Analysed",
@@ -21,3 +28,24 @@ __all__ = [
     "parse_query",
     "warm_up",
 ]
+
+_ELSEWHERE = {
+    "Contribution": "explain",
+    "Hit": "index",
+    "Index": "index",
+    "Keywords": "query",
+    "Overview": "query",
+    "Query": "query",
+    "Select": "query",
+    "nearest": "repair",
+    "parse_query": "query",
+    "warm_up": "index",
+}
+"""The part each name is from, unless it is from `analysis`."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    part = import_module(f"{__name__}.{_ELSEWHERE.get(name, 'analysis')}")
+    return getattr(part, name)

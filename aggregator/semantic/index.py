@@ -2,77 +2,28 @@
 
 import json
 import logging
-import sys
 from array import array
 from base64 import b64decode
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import anyio.abc
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.names import ServerName
-from aggregator.semantic.encoder import installed
 from aggregator.semantic.fusion import Nearness, Roster
 from aggregator.semantic.gist import gist
+from aggregator.semantic.meaning import Meaning
 from aggregator.semantic.shelf import SCALE
 
 logger = logging.getLogger(__name__)
 
 ANSWER_WAIT = 0.3
 """Seconds a search waits for what it means; then it is answered by its words alone."""
-VECTORS = "vectors.db"
-"""The file beside the state in which vectors are kept."""
-
-
-class Meaning(Protocol):
-    """Knows how near tools are to what a query means."""
-
-    def follow(self, catalog: Catalog, /) -> None:
-        """Take note of what the catalog is now."""
-        ...
-
-    async def nearness(self, text: str, /) -> Nearness | None:
-        """Return how near each tool is to a query, if that is known by now."""
-        ...
-
-    async def until_ready(self) -> None:
-        """Wait until the meaning of every tool is known, or never will be."""
-        ...
-
-    async def run(self) -> None:
-        """Keep up with the catalog until cancelled."""
-        ...
-
-
-class NoMeaning:
-    """Where the extra is not installed, or not wanted."""
-
-    def follow(self, _catalog: Catalog, /) -> None:
-        """Do nothing."""
-
-    async def nearness(self, _text: str, /) -> Nearness | None:
-        """Return nothing: words alone decide."""
-
-    async def until_ready(self) -> None:
-        """Wait for nothing."""
-
-    async def run(self) -> None:
-        """Do nothing."""
-
-
-def open_meaning(state: Path | None, *, wanted: bool = True) -> Meaning:
-    """Return what there is: a process with a model, if the extra is installed."""
-    if not wanted or not installed():
-        return NoMeaning()
-    # Without -P the folder we were started in could stand in for any module.
-    command = [sys.executable, "-P", "-m", "aggregator.semantic.worker"]
-    return SemanticIndex([*command, *([str(state.with_name(VECTORS))] if state else [])])
 
 
 async def ask_once(

@@ -11,7 +11,8 @@ import pytest
 
 from aggregator.catalog import Catalog, Pending, Ready
 from aggregator.names import ServerName
-from aggregator.semantic.index import NoMeaning, SemanticIndex, ask_once, open_meaning
+from aggregator.semantic.index import SemanticIndex, ask_once
+from aggregator.semantic.meaning import NoMeaning, open_meaning
 from tests.search.tools import entry, names
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -7,7 +7,8 @@ import pytest
 
 from aggregator.names import ServerName
 from aggregator.semantic.encoder import SentenceModel, installed
-from aggregator.semantic.index import SemanticIndex, open_meaning
+from aggregator.semantic.index import SemanticIndex
+from aggregator.semantic.meaning import open_meaning
 from tests.search.tools import entry, names
 
 pytestmark = [
