@@ -233,7 +233,7 @@ class Index:
     ) -> list[int]:
         """Return the tools that are worth to be scored in full."""
         guesses = promising(request, self._postings, allowed)
-        least = max(SHORTLIST // 3, min(ENOUGH * limit, SHORTLIST), limit)
+        least = max(SHORTLIST // 2, min(ENOUGH * limit, SHORTLIST), limit)
         slots = best(guesses, self._places, least, max(SHORTLIST, least))
         named = [slot for slot in self._named(asked) if allowed is None or slot in allowed]
         named.sort(key=self._places.__getitem__)

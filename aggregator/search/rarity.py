@@ -22,6 +22,8 @@ class Rarity:
         self._prior = prior
         self._having: dict[str, int] = {}
         self._total = 0
+        self._worth: dict[str, float] = {}
+        """What was asked for since the last change."""
 
     @property
     def total(self) -> float:
@@ -31,22 +33,28 @@ class Rarity:
     def add(self, having: Mapping[str, int], tools: int) -> None:
         """Count one server in: in how many of its tools each word is, and how many it has."""
         self._total += _tenths(tools)
+        self._worth.clear()
         for word, count in having.items():
             self._having[word] = self._having.get(word, 0) + _tenths(count)
 
     def discard(self, having: Mapping[str, int], tools: int) -> None:
         """Count out what was counted in."""
         self._total -= _tenths(tools)
+        self._worth.clear()
         for word, count in having.items():
             self._having[word] -= _tenths(count)
             if not self._having[word]:
                 del self._having[word]
 
     def of(self, word: str) -> float:
-        """Return what a word is worth that some tool has.
+        """Return what a word is worth that some tool has."""
+        worth = self._worth.get(word)
+        if worth is None:
+            worth = self._worth[word] = self._computed(word)
+        return worth
 
-        A small catalog says little of which words are common, so an average one is counted in.
-        """
+    def _computed(self, word: str) -> float:
+        """Count in an average catalog: a small one says little of which words are common."""
         # A word that is only in tools that are just coming or going counts as a new one.
         having = self._having.get(word, 0) / TENTHS + self._prior * shares().get(word, 0.0)
         return log(1 + (self.total + self._prior - having + 0.5) / (having + 0.5))

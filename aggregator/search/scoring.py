@@ -103,23 +103,21 @@ def best(
         return list(guesses)
     bar = HOPELESS * max(guesses.values())
     hopeful = [slot for slot, guess in guesses.items() if guess >= bar]
-    if len(hopeful) < least:
-        return _shared_out(guesses, places, least)
-    if len(hopeful) > most:
-        return _shared_out({slot: guesses[slot] for slot in hopeful}, places, most)
-    return hopeful
-
-
-def _shared_out(guesses: Mapping[int, float], places: Mapping[int, Place], size: int) -> list[int]:
-    """Return the best; one server has more than half of them only if there are no others."""
-    found = _top(guesses, places, size)
+    if least <= len(hopeful) <= most:
+        return hopeful
+    found = _top(guesses, places, least if len(hopeful) < least else most)
     ((server, count),) = Counter(places[slot][1] for slot in found).most_common(1)
-    if 2 * count <= size:
-        return found
+    return found if 2 * count <= len(found) else _shared_out(guesses, places, server, most)
+
+
+def _shared_out(
+    guesses: Mapping[int, float], places: Mapping[int, Place], server: str, size: int
+) -> list[int]:
+    """Return the best of which one server has no more than half, if others have the rest."""
     own = {slot: guess for slot, guess in guesses.items() if places[slot][1] == server}
     others = {slot: guess for slot, guess in guesses.items() if slot not in own}
     room = min(len(others), size // 2)
-    return _top(others, places, room) + _top(own, places, size - room)
+    return _top(others, places, room) + _top(own, places, min(len(own), size - room))
 
 
 def _top(guesses: Mapping[int, float], places: Mapping[int, Place], size: int) -> list[int]:
