@@ -13,6 +13,7 @@ import statistics
 import sys
 import tracemalloc
 from collections.abc import Callable, Coroutine, Sequence
+from heapq import nlargest
 from random import Random
 from time import perf_counter
 from typing import Any, TypeVar
@@ -52,9 +53,9 @@ def _measure(tools: Sequence[Tool], queries: Sequence[str]) -> None:
     print(f"fuzz, worst of {len(fuzz)} {1e3 * max(fuzz):6.2f} ms\n")
     print(f"{'':20s}{'p50 ms':>9s}{'p99 ms':>9s}{'to ours':>9s}")
     ours = _latency("aggregator", _ask(index), queries, None)
-    for name, prepare in (("bm25s", _bm25s), ("FastMCP transform", _fastmcp)):
+    for name, prepare in OTHERS.items():
         try:
-            ask, some = prepare(tools), queries if name == "bm25s" else queries[::10]
+            ask, some = prepare(tools), queries if name == "bm25s" else queries[::20]
         except ImportError as error:
             print(f"{name:20s} is not installed ({error.name}): not measured")
         else:
@@ -134,6 +135,32 @@ def _bm25s(tools: Sequence[Tool]) -> Ask:
     return ask
 
 
+def _linear(tools: Sequence[Tool]) -> Ask:
+    """Look at every tool for every word, as clients do for the few that they have."""
+    read = [
+        (re.split(r"[_\W]+", tool["name"].lower()), (tool["description"] or "").lower())
+        for tool in tools
+    ]
+
+    def score(words: Sequence[str], parts: list[str], description: str) -> int:
+        found = 0
+        for word in words:
+            if word in parts:
+                found += 12
+            elif any(word in part for part in parts):
+                found += 6
+            if re.search(rf"\b{re.escape(word)}\b", description):
+                found += 2
+        return found
+
+    def ask(text: str) -> object:
+        words = text.lower().split()
+        scores = [score(words, parts, description) for parts, description in read]
+        return nlargest(LIMIT, range(len(scores)), scores.__getitem__)
+
+    return ask
+
+
 def _fastmcp(tools: Sequence[Tool]) -> Ask:
     """Index with FastMCP's transform, as its search tool does on every call."""
     from fastmcp.server.transforms.search.bm25 import BM25SearchTransform  # noqa: PLC0415
@@ -163,6 +190,9 @@ def _finished(work: Coroutine[Any, Any, object]) -> object:
 def _text(tool: Tool) -> str:
     parameters = (tool["inputSchema"] or {}).get("properties") or {}
     return f"{tool['name'].replace('_', ' ')} {tool['description'] or ''} {' '.join(parameters)}"
+
+
+OTHERS = {"bm25s": _bm25s, "linear scorer": _linear, "FastMCP transform": _fastmcp}
 
 
 def _latency(name: str, ask: Ask, queries: Sequence[str], ours: float | None) -> float:

@@ -63,6 +63,10 @@ def _read(tool: Mapping[str, Any]) -> str:
     return f"{tool['name']}{tool.get('description', '')}{schema}"
 
 
+def _shown(entry: ToolEntry) -> Mapping[str, Any]:
+    return {**entry.tool, "name": entry.name}
+
+
 def some(tools: list[dict[str, Any]], wanted: int) -> list[dict[str, Any]]:
     """Take whole servers, the largest first, until there are so many tools."""
     sizes = Counter(tool["server"] for tool in tools)
@@ -98,7 +102,11 @@ def measure(name: str, tools: list[dict[str, Any]], queries: list[str]) -> tuple
         find=lookup.find,
         call=lambda e: call_route(e, surface="relay", visible_to_client=False, relists=False),
     )
-    answers = [tokens(answer(parse_search({"query": query}), view).text) for query in queries]
+    asked = [parse_search({"query": query}) for query in queries]
+    found = [answer(each, view) for each in asked]
+    answers = [tokens(each.text) for each in found]
+    # What search transforms of other proxies return: the same definitions, as JSON.
+    whole = [loaded(_shown(entry) for entry in each.matches) for each in found]
     all_listed, start = loaded(shown("full")), loaded(shown("relay"))
     return (
         name,
@@ -109,6 +117,7 @@ def measure(name: str, tools: list[dict[str, Any]], queries: list[str]) -> tuple
         f"{100 * start / all_listed:.2f} %",
         f"{tokens(instructions(described)):,}",
         f"{round(statistics.mean(answers)):,}",
+        f"{round(statistics.mean(whole)):,}",
         f"{100 * (start + statistics.mean(answers)) / all_listed:.2f} %",
     )
 
@@ -133,6 +142,7 @@ def main() -> None:
             "of all",
             "instructions",
             "per search",
+            "the same as JSON",
             "start and search",
         ),
         rows,
