@@ -1,6 +1,6 @@
 """Scoring: how well tools answer a request."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -62,13 +62,15 @@ class Score:
 
 def promising(request: Request, postings: Postings, allowed: set[int] | None) -> dict[int, float]:
     """Return the tools that may be worth a closer look, with a first guess of their score."""
-    guesses: defaultdict[int, float] = defaultdict(float)
+    guesses: dict[int, float] = {}
     visited = 0
     for holders, gain in _entrances(request, postings, allowed):
         visited += len(holders)
-        if visited <= BUDGET or not guesses:
+        if not guesses:
+            guesses = {slot: gain * impact for slot, impact in holders.items()}
+        elif visited <= BUDGET:
             for slot, impact in holders.items():
-                guesses[slot] += gain * impact
+                guesses[slot] = guesses.get(slot, 0.0) + gain * impact
         else:
             for slot in guesses.keys() & holders.keys():
                 guesses[slot] += gain * holders[slot]
