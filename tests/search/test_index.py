@@ -133,3 +133,9 @@ def test_warming_up_loads_the_spelling_matcher():
 def test_the_spelling_matcher_is_loaded_only_when_needed():
     program = "import sys, aggregator.search; sys.exit('rapidfuzz' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_another_order_of_servers_decides_ties_in_another_way():
+    index = index_of(entry("a__ping"), entry("b__ping"))
+    index.reorder([ServerName("b"), ServerName("a")])
+    assert search(index, "ping")[0] == "b__ping"
