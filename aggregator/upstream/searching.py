@@ -39,9 +39,10 @@ class Searching:
         settings = self._fleet.config.settings
         request = parse_search(params.get("arguments"), settings.max_results)
         if request.wait:
-            await self._fleet.until_settled(awaited(request, self._fleet.catalog), request.wait)
-            with anyio.move_on_after(min(request.wait, MEANING_WAIT)):
-                await self._fleet.meaning.until_ready()
+            with anyio.move_on_after(request.wait):
+                await self._fleet.until_settled(awaited(request, self._fleet.catalog), request.wait)
+                with anyio.move_on_after(MEANING_WAIT):
+                    await self._fleet.meaning.until_ready()
         near = await self._near(request.queries)
         view = self._view(conversation, near)
         found = search(request, view)
