@@ -79,7 +79,6 @@ class MessageReader:
         self._lines: deque[bytes | Overlong] = deque()
         self._decoded: deque[Decoded] = deque()
         self._noise_in_a_row = 0
-        self._reading = True
         self.is_too_noisy = False
         """Whether it was given up for what it wrote instead of messages."""
         self.ended = anyio.Event()
@@ -104,9 +103,7 @@ class MessageReader:
 
     def end(self) -> None:
         """Stop reading; what has been read is still delivered."""
-        if self._reading:
-            self._reading = False
-            self._source.close()
+        self._source.close()
         self.ended.set()
 
     async def aclose(self) -> None:
@@ -127,7 +124,6 @@ class MessageReader:
                 await anyio.lowlevel.checkpoint()
         else:
             self._lines.extend(self._framing.finish())
-            self._reading = False
             self._source.close()
             await self._on_end()
             self.ended.set()
