@@ -7,14 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from aggregator.search.analysis import Analysed, analyse, documents
+    from aggregator.search.analysis import documents
     from aggregator.search.explain import Contribution
     from aggregator.search.index import Hit, Index, warm_up
     from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
     from aggregator.search.repair import nearest
 
 __all__ = [
-    "Analysed",
     "Contribution",
     "Hit",
     "Index",
@@ -22,7 +21,6 @@ __all__ = [
     "Overview",
     "Query",
     "Select",
-    "analyse",
     "documents",
     "nearest",
     "parse_query",
@@ -37,15 +35,15 @@ _ELSEWHERE = {
     "Overview": "query",
     "Query": "query",
     "Select": "query",
+    "documents": "analysis",
     "nearest": "repair",
     "parse_query": "query",
     "warm_up": "index",
 }
-"""The part each name is from, unless it is from `analysis`."""
+"""The part each name is from."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    part = import_module(f"{__name__}.{_ELSEWHERE.get(name, 'analysis')}")
-    return getattr(part, name)
+    return getattr(import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)

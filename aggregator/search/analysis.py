@@ -58,24 +58,6 @@ class Document:
         return (*self.parts, "".join(self.parts), *self.host.spelled)
 
 
-@dataclass(frozen=True, slots=True)
-class Analysed:
-    """One server's tools, ready to be put into an index."""
-
-    server: ServerName
-    documents: tuple[Document, ...]
-
-
-def analyse(
-    server: ServerName,
-    entries: Sequence[ToolEntry],
-    description: str = "",
-    weights: Weights = WEIGHTS,
-) -> Analysed:
-    """Read the tools of one server."""
-    return Analysed(server, tuple(documents(server, entries, description, weights)))
-
-
 def documents(
     server: ServerName,
     entries: Iterable[ToolEntry],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
-from aggregator.search.analysis import LEVELS, Analysed, Document, analyse
+from aggregator.search.analysis import LEVELS, Document, documents
 from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import Contribution, contributions
 from aggregator.search.filters import Filter
@@ -87,12 +87,8 @@ class Index:
     def update(
         self, server: ServerName, entries: Sequence[ToolEntry], *, description: str = ""
     ) -> None:
-        """Replace what one server had."""
-        self.apply(analyse(server, entries, description, self._weights))
-
-    def apply(self, analysed: Analysed) -> None:
-        """Replace what one server had by what has been read of it."""
-        _exhaust(self.stage(analysed.server, analysed.documents))
+        """Replace what one server had, at once."""
+        _exhaust(self.stage(server, documents(server, entries, description, self._weights)))
         _exhaust(self.tidy())
 
     def remove(self, server: ServerName) -> None:
@@ -100,9 +96,7 @@ class Index:
         self.hide(server)
         _exhaust(self.tidy())
 
-    def stage(
-        self, server: ServerName, documents: Iterable[Document]
-    ) -> Generator[None, None, None]:
+    def stage(self, server: ServerName, read: Iterable[Document]) -> Generator[None, None, None]:
         """Replace what one server had in small steps.
 
         Until the last step what it had is found, and after it what it has now. Whoever closes
@@ -110,7 +104,7 @@ class Index:
         """
         slots, having = list[int](), Counter[str]()
         try:
-            for document in documents:
+            for document in read:
                 slots.append(self._take_slot())
                 self._hidden.add(slots[-1])
                 self._add(slots[-1], document)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, analyse, nearest, parse_query, warm_up
+from aggregator.search import Index, Keywords, nearest, parse_query, warm_up
 from tests.search.tools import entry, index_of, search
 
 Tools = dict[str, dict[str, str]]
@@ -104,11 +104,10 @@ def test_an_update_replaces_what_the_server_had():
     assert len(index) == 1
 
 
-def test_what_was_read_elsewhere_can_be_applied():
-    analysed = analyse(ServerName("a"), [entry("a__ping")], "Network things")
+def test_the_same_twice_is_there_once():
     index = Index()
-    index.apply(analysed)
-    index.apply(analysed)
+    index.update(ServerName("a"), [entry("a__ping")], description="Network things")
+    index.update(ServerName("a"), [entry("a__ping")], description="Network things")
     assert search(index, "network ping") == ["a__ping"]
     assert len(index) == 1
 

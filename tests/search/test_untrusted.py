@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.names import ServerName
-from aggregator.search import analyse
+from aggregator.search import documents
 from tests.search.tools import entry, index_of, search
 
 json = st.recursive(
@@ -77,7 +77,7 @@ def test_a_huge_definition_costs_no_more_than_a_large_one(kind: str):
         properties = {"x": {"enum": [f"choice{n}" for n in range(100_000)]}}
     huge = entry("a__huge", description, inputSchema={"properties": properties})
     began = perf_counter()
-    (document,) = analyse(ServerName("a"), [huge]).documents
+    (document,) = documents(ServerName("a"), [huge])
     assert perf_counter() - began < 0.5
     assert len(document.terms) < 1000
 
