@@ -25,7 +25,7 @@ from aggregator.eras import Eras
 from aggregator.errors import ServerUnavailableError
 from aggregator.inflight import Caller
 from aggregator.memory import Memory, Oblivion
-from aggregator.names import Ambiguous, Lookup, Roster, ServerName, ToolName
+from aggregator.names import Ambiguous, Lookup, Register, ServerName, ToolName
 from aggregator.semantic.meaning import Meaning, NoMeaning
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Fleet:
         self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
         """Set when the catalog is replaced, and itself replaced with it."""
-        self._rosters: dict[ServerName, tuple[Ready, Roster]] = {}
+        self._registers: dict[ServerName, tuple[Ready, Register]] = {}
         self._lookup = Lookup()
         self._looked_up = self.catalog
         self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
@@ -134,17 +134,17 @@ class Fleet:
         """The way from what a model calls a tool to its name."""
         if self._looked_up is not self.catalog:
             ready = [(n, s) for n, s in self.catalog.servers.items() if isinstance(s, Ready)]
-            self._rosters = {name: self._roster(name, state) for name, state in ready}
-            self._lookup = Lookup(tuple(roster for _, roster in self._rosters.values()))
+            self._registers = {name: self._register(name, state) for name, state in ready}
+            self._lookup = Lookup(tuple(register for _, register in self._registers.values()))
             self._looked_up = self.catalog
         return self._lookup
 
-    def _roster(self, server: ServerName, state: Ready) -> tuple[Ready, Roster]:
+    def _register(self, server: ServerName, state: Ready) -> tuple[Ready, Register]:
         """Return the names of a server's tools, those known from before if they are the same."""
-        known = self._rosters.get(server)
+        known = self._registers.get(server)
         if known is not None and known[0].entries is state.entries:
             return known
-        return state, Roster(server, tuple((each.name, each.own_name) for each in state.entries))
+        return state, Register(server, tuple((each.name, each.own_name) for each in state.entries))
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
         """Find the tool a text means."""

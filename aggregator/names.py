@@ -80,7 +80,7 @@ class Ambiguous:
 
 
 @dataclass(frozen=True)
-class Roster:
+class Register:
     """The tools of one server, by every way in which their names may be written."""
 
     server: ServerName
@@ -127,7 +127,7 @@ class Roster:
 class Lookup:
     """Finds the tool a model means, however it writes the name."""
 
-    rosters: tuple[Roster, ...] = ()
+    registers: tuple[Register, ...] = ()
     """Those of all servers, in configuration order."""
 
     @classmethod
@@ -136,7 +136,7 @@ class Lookup:
         found: dict[ServerName, list[tuple[ToolName, str]]] = {}
         for name, server, own in triples:
             found.setdefault(server, []).append((name, own))
-        return cls(tuple(Roster(server, tuple(tools)) for server, tools in found.items()))
+        return cls(tuple(Register(server, tuple(tools)) for server, tools in found.items()))
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
         """Return the tool that a text names, the closest spelling first."""
@@ -150,22 +150,22 @@ class Lookup:
 
     def _by_closeness(self, text: str) -> Iterator[list[ToolName]]:
         yield self._named(text)
-        yield [name for each in self.rosters for name in each.own_names.get(text, ())]
+        yield [name for each in self.registers for name in each.own_names.get(text, ())]
         yield self._caseless(text)
         if folded := _folded(text):
             yield self._qualified(folded)
-            yield [name for each in self.rosters for name in each.bare.get(folded, ())]
+            yield [name for each in self.registers for name in each.bare.get(folded, ())]
             yield from self._behind_client_prefix(text)
 
     def _named(self, text: str) -> list[ToolName]:
-        return [ToolName(text)] if any(text in each.own for each in self.rosters) else []
+        return [ToolName(text)] if any(text in each.own for each in self.registers) else []
 
     def _caseless(self, text: str) -> list[ToolName]:
         caseless = text.casefold()
-        return [name for each in self.rosters for name in each.caseless.get(caseless, ())]
+        return [name for each in self.registers for name in each.caseless.get(caseless, ())]
 
     def _qualified(self, folded: str) -> list[ToolName]:
-        return [name for each in self.rosters for name in each.qualified.get(folded, ())]
+        return [name for each in self.registers for name in each.qualified.get(folded, ())]
 
     def _behind_client_prefix(self, text: str) -> Iterator[list[ToolName]]:
         """Leave out more and more of what a client may have put before a name."""
@@ -183,7 +183,7 @@ class Lookup:
             return found
         parts = words.split("_")
         tails = {"_".join(parts[at:]) for at in range(len(parts))}
-        named = [each for each in self.rosters if not tails.isdisjoint(each.leads)]
+        named = [each for each in self.registers if not tails.isdisjoint(each.leads)]
         return [name for name in found if not named or any(name in each.own for each in named)]
 
     def _narrowed(self, candidates: tuple[ToolName, ...], text: str) -> ToolName | Ambiguous:
@@ -195,8 +195,8 @@ class Lookup:
         candidates = spelled or candidates
         return candidates[0] if len(candidates) == 1 else Ambiguous(candidates)
 
-    def _home(self, name: ToolName) -> Roster:
-        return next(each for each in self.rosters if name in each.own)
+    def _home(self, name: ToolName) -> Register:
+        return next(each for each in self.registers if name in each.own)
 
 
 def _prefix(server: str) -> str:
