@@ -18,6 +18,8 @@ LEVELS = tuple(level / 4096 for level in range(4097))
 """Impacts are kept as one of these, so that all postings share their numbers."""
 ANY_SERVER = frozenset({"mcp", "server", "api"})
 """Words of a server's name that tell it from no other."""
+APART = "  "
+"""What is between the fields of a tool in the sequence of its words."""
 Content = dict[Field, tuple[str, ...]]
 """The stems of one tool by field, in order."""
 
@@ -51,6 +53,11 @@ class Document:
     host: Host
     signature: int
     """Equal for tools that say the same of themselves."""
+
+    @property
+    def described(self) -> Sequence[str]:
+        """The stems of its description, in order."""
+        return self.sequence[1:-1].split(APART)[_READ_IN_ORDER.index(Field.DESCRIPTION)].split()
 
     @property
     def spelled(self) -> tuple[str, ...]:
@@ -148,7 +155,7 @@ def _prose(text: str) -> tuple[str, ...]:
 
 def _sequence(said: Content) -> str:
     """Return the stems of names and prose; a wide gap keeps the fields apart."""
-    return f" {'  '.join(' '.join(said[field]) for field in _READ_IN_ORDER)} "
+    return f" {APART.join(' '.join(said[field]) for field in _READ_IN_ORDER)} "
 
 
 _READ_IN_ORDER = tuple(Field)

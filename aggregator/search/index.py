@@ -1,6 +1,5 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,8 +18,9 @@ from aggregator.search.naming import (
     namesakes,
     spelling,
 )
+from aggregator.search.origins import Origins, Suspicion
 from aggregator.search.query import Keywords
-from aggregator.search.rarity import Rarity
+from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
 from aggregator.search.roll import Roll
 from aggregator.search.scoring import Place, Score, best, complete, promising
@@ -57,10 +57,10 @@ class _Leaving:
     """Tools that are no longer to be found, and how far forgetting them has come."""
 
     slots: list[int]
+    """The first of them last."""
     is_counted: bool = True
     """Whether they have been counted in."""
-    count: int = 0
-    having: Counter[str] = field(default_factory=Counter[str])
+    tally: Tally = field(default_factory=Tally)
 
 
 class Index:
@@ -80,6 +80,8 @@ class Index:
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
         self._roll = Roll()
+        self._origins: Origins | None = None
+        """Put together when it is asked for, until the next change."""
 
     def __len__(self) -> int:
         return len(self._documents) - len(self._hidden)
@@ -102,13 +104,13 @@ class Index:
         Until the last step what it had is found, and after it what it has now. Whoever closes
         the steps before has the server keep what it had.
         """
-        slots, having = list[int](), Counter[str]()
+        slots, tally = list[int](), Tally()
         try:
             for document in read:
                 slots.append(self._take_slot())
                 self._hidden.add(slots[-1])
                 self._add(slots[-1], document)
-                having.update(document.terms)
+                tally.count(document)
                 yield
         except GeneratorExit:
             self._leaving.append(_Leaving(slots, is_counted=False))
@@ -118,13 +120,14 @@ class Index:
             self._hidden.difference_update(slots)
             self._slots[server] = tuple(slots)
             self._place(server)
-            self._rarity.add(having, len(slots))
+            self._rarity.add(tally.having, tally.tools)
 
     def hide(self, server: ServerName) -> None:
         """Find the tools of one server no more; `tidy` does the rest."""
+        self._origins = None
         slots = self._slots.pop(server, ())
         self._hidden.update(slots)
-        self._leaving.append(_Leaving(list(slots)))
+        self._leaving.append(_Leaving([*reversed(slots)]))
 
     def tidy(self) -> Generator[None, None, None]:
         """Forget what is not to be found any more, in small steps."""
@@ -132,13 +135,12 @@ class Index:
             leaving = self._leaving[-1]
             while leaving.slots:
                 slot = leaving.slots.pop()
-                leaving.having.update(self._documents[slot].terms)
-                leaving.count += 1
+                leaving.tally.count(self._documents[slot])
                 self._drop(slot)
                 yield
             self._leaving.remove(leaving)
             if leaving.is_counted:
-                self._rarity.discard(leaving.having, leaving.count)
+                self._rarity.discard(leaving.tally.having, leaving.tally.tools)
 
     def reorder(self, order: Sequence[ServerName]) -> None:
         """Have the order of servers decide ties in another way."""
@@ -246,9 +248,19 @@ class Index:
             scores.values(),
             key=lambda score: (-score.called, -score.written, -score.total, score.place),
         )
-        picked = spread(ordered, limit, self._weights)
+        picked = spread(ordered, limit, self._weights, self._suspicion)
         whole = request.gain or 1.0
         return [_hit(score, whole) for score in picked]
+
+    def _suspicion(self, document: Document) -> Suspicion:
+        if self._origins is None:
+            self._origins = Origins(
+                {
+                    server: [self._documents[slot] for slot in slots]
+                    for server, slots in self._slots.items()
+                }
+            )
+        return self._origins.suspicion(document)
 
     def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}

@@ -1,14 +1,36 @@
 """How much it says that a tool has a word: the fewer have it, the more."""
 
+from collections import Counter
 from collections.abc import Mapping
 from math import log
 
+from aggregator.search.analysis import Document
 from aggregator.search.lexicon import shares
 
 SMALL = 16
 """Tools of one server that count in full when the tools that have a word are counted."""
 TENTHS = 10
 """Counts are kept in tenths: whole numbers do not depend on the order of adding."""
+
+
+class Tally:
+    """In how many tools of one server each word is.
+
+    Tools that say the same of themselves are one: a hundred copies make no word common.
+    """
+
+    def __init__(self) -> None:
+        self.having = Counter[str]()
+        self.tools = 0
+        self._signatures = set[int]()
+
+    def count(self, document: Document) -> None:
+        """Count a tool in, unless it is a copy of one that was."""
+        if document.signature in self._signatures:
+            return
+        self._signatures.add(document.signature)
+        self.having.update(document.terms)
+        self.tools += 1
 
 
 class Rarity:

@@ -20,6 +20,8 @@ ECHO = 3
 """Pairs of words, one after the other, from which a text may repeat the request itself."""
 ECHOED = 0.7
 """The share of the pairs of a request from which a text repeats it."""
+STUFFED = 8
+"""Pairs of a request from which none is in the midst of a longer text by chance."""
 WORDY = 100
 """Distinct words of a tool from which words side by side mean less."""
 
@@ -42,6 +44,8 @@ class Score:
     """The words of the request that stand side by side in it, too."""
     echo: bool = False
     """Whether it repeats the request nearly word for word, though its server is not named."""
+    stuffed: bool = False
+    """Whether a long request is in the midst of its text, and hardly anything of it in its name."""
     in_name: int = 0
     in_host: int = 0
     coverage: float = 0.0
@@ -105,9 +109,9 @@ def best(
         return list(guesses)
     bar = HOPELESS * max(guesses.values())
     hopeful = [slot for slot, guess in guesses.items() if guess >= bar]
-    if least <= len(hopeful) <= most:
-        return hopeful
-    found = _top(guesses, places, least if len(hopeful) < least else most)
+    found = hopeful
+    if not least <= len(hopeful) <= most:
+        found = _top(guesses, places, least if len(hopeful) < least else most)
     ((server, count),) = Counter(places[slot][1] for slot in found).most_common(1)
     return found if 2 * count <= len(found) else _shared_out(guesses, places, server, most)
 
@@ -141,7 +145,17 @@ def complete(
     whole, echo = request.gain or 1.0, max(ECHO, ECHOED * len(request.pairs))
     for score in scores.values():
         score.echo = score.pairs >= echo and not score.at_home
+        score.stuffed = score.echo and _is_stuffed(score, request, echo)
         _add_up(score, whole, weights)
+
+
+def _is_stuffed(score: Score, request: Request, echo: float) -> bool:
+    """Tell whether a tool has a long request, though neither in its name nor at its beginning."""
+    pairs, document = len(request.pairs), score.document
+    if pairs < STUFFED or 2 * score.in_name >= len(document.named):
+        return False
+    beginning = f" {' '.join(document.described[: 2 * pairs])} "
+    return sum(_side_by_side(request, pair) in beginning for pair in request.pairs) < echo
 
 
 def _match(scores: Mapping[int, Score], bit: int, concept: Concept, postings: Postings) -> None:
@@ -166,9 +180,10 @@ def _match(scores: Mapping[int, Score], bit: int, concept: Concept, postings: Po
 
 def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float) -> None:
     """Reward tools in which words stand side by side as they do in the query."""
-    for first, second in request.pairs:
-        one, two = (request.concepts[at].alternatives[0] for at in (first, second))
-        sought = f" {one.term} {two.term} "
+    for pair in request.pairs:
+        first, second = pair
+        one, two = (request.concepts[at].alternatives[0] for at in pair)
+        sought = _side_by_side(request, pair)
         worth = weight * (one.gain + two.gain) / 2
         both = 1 << first | 1 << second
         for score in scores:
@@ -176,6 +191,12 @@ def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float)
                 score.pairs += 1
                 # In a long text any two words meet somewhere.
                 score.together += worth * min(1.0, WORDY / len(score.document.terms))
+
+
+def _side_by_side(request: Request, pair: tuple[int, int]) -> str:
+    """Return two concepts of a request as they stand in the sequence of a tool's words."""
+    first, second = (request.concepts[at].alternatives[0].term for at in pair)
+    return f" {first} {second} "
 
 
 def _add_up(score: Score, whole: float, weights: Weights) -> None:
