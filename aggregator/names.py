@@ -148,9 +148,13 @@ class Lookup:
                 return self._narrowed(candidates, text)
         return None
 
+    def namesakes(self, own: str) -> tuple[ToolName, ...]:
+        """Return the tools of all servers that have this name there."""
+        return tuple(name for each in self.registers for name in each.own_names.get(own, ()))
+
     def _by_closeness(self, text: str) -> Iterator[list[ToolName]]:
         yield self._named(text)
-        yield [name for each in self.registers for name in each.own_names.get(text, ())]
+        yield list(self.namesakes(text))
         yield self._caseless(text)
         if folded := _folded(text):
             yield self._qualified(folded)

@@ -6,6 +6,7 @@ from our own words.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from aggregator.catalog import JsonObject, Ready, ToolEntry
 from aggregator.toolsearch.arguments import SearchRequest
@@ -15,6 +16,7 @@ from aggregator.toolsearch.find import (
     Missing,
     Result,
     awaited,
+    copies,
     search,
     servers_named,
     unready,
@@ -97,6 +99,8 @@ def _head(found: Found, view: View) -> Iterator[str]:
     known = [entry.name for entry in found.matches if entry.name in view.visible]
     if known:
         yield f"Already in your tool list: {listed(known, MAX_LIST)}."
+    if others := dict.fromkeys(chain.from_iterable(copies(found, view).values())):
+        yield f"The same tools of other servers: {listed(others, MAX_LIST)}."
 
 
 def _introduction(result: Result, view: View) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """A search's answer for programs."""
 
 from aggregator.catalog import JsonObject, ToolEntry
-from aggregator.toolsearch.find import Found, Missing
+from aggregator.toolsearch.find import Found, Missing, copies
 from aggregator.toolsearch.status import Unready, failed, pending
 from aggregator.toolsearch.view import Changes, View
 
@@ -20,6 +20,8 @@ def facts(found: Found, view: View) -> JsonObject:
             {"type": "tool_reference", "tool_name": entry.name} for entry in found.matches
         ],
     }
+    if same := copies(found, view):
+        told["copies"] = same
     if view.changes is not None:
         told["changes"] = _changes(view.changes)
     return told

@@ -76,6 +76,24 @@ def unready(name: str, catalog: Catalog) -> ServerName | None:
     return next((each for each, state in states if isinstance(state, Pending | Failed)), None)
 
 
+def copies(found: Found, view: View) -> dict[ToolName, tuple[ToolName, ...]]:
+    """Return the tools of other servers that say the same as one that was found, for each."""
+    ranked = (entry for result in found.results if result.ranked for entry in result.entries)
+    known = view.catalog.entries
+    matched = {entry.name for entry in found.matches}
+    same = {
+        entry.name: tuple(
+            name
+            for name in view.namesakes(entry.own_name)
+            if name not in matched
+            and name in known
+            and known[name].description == entry.description
+        )
+        for entry in ranked
+    }
+    return {name: others for name, others in same.items() if others}
+
+
 def _result(text: str, request: SearchRequest, view: View) -> Result:
     query = parse_query(text)
     if isinstance(query, Keywords):

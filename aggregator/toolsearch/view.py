@@ -50,6 +50,8 @@ class View:
     find: Callable[[str], ToolName | Ambiguous | None]
     """The tool that a name means, however it is written."""
     call: Callable[[ToolEntry], Call]
+    namesakes: Callable[[str], Sequence[ToolName]] = lambda _own: ()
+    """The tools that have a name on their servers."""
     visible: frozenset[ToolName] = frozenset()
     """What was in this client's list before the search."""
     descriptions: Mapping[ServerName, str] = field(default_factory=dict[ServerName, str])

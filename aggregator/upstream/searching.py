@@ -83,6 +83,7 @@ class Searching:
             catalog=catalog,
             rank=partial(self._rank, near),
             find=self._fleet.find,
+            namesakes=self._fleet.lookup.namesakes,
             call=self._caller(conversation),
             visible=self._listing.known_names(conversation),
             descriptions=self._fleet.descriptions,

@@ -23,6 +23,35 @@ def test_keywords_find_the_best_tool_first():
     assert found.text.startswith('3 tools for "slack send", best first.\n')
 
 
+def test_the_same_tools_of_other_servers_are_named():
+    twice = {"work": ready("work", *_TOOLS), "home": ready("home", *_TOOLS), **ALL}
+    found = ask(view_of(twice), "make a note", max_results=1)
+
+    assert names(found) == ["work__take_note"]
+    assert "The same tools of other servers: home__take_note.\n" in found.text
+    assert found.meta["copies"] == {"work__take_note": ("home__take_note",)}
+
+
+def test_a_tool_that_is_found_itself_is_no_copy_of_another():
+    twice = {"work": ready("work", *_TOOLS), "home": ready("home", *_TOOLS)}
+    found = ask(view_of(twice), "make a note")
+
+    assert set(names(found)) >= {"work__take_note", "home__take_note"}
+    assert "other servers" not in found.text
+    assert "copies" not in found.meta
+
+
+def test_tools_that_only_share_a_name_are_no_copies():
+    other = ready("home", tool("take_note", "Play a note on the piano."))
+    found = ask(view_of({"work": ready("work", *_TOOLS), "home": other}), "write a note", limit=1)
+
+    assert names(found) == ["work__take_note"]
+    assert "other servers" not in found.text
+
+
+_TOOLS = (tool("take_note", "Write a note."), tool("find_note", "Find a note that was written."))
+
+
 def test_every_match_comes_with_its_definition():
     found = ask(view_of(ALL), "slack send")
 

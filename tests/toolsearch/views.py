@@ -52,7 +52,14 @@ def view_of(states: Mapping[str, ServerState], *, call: Call = "CallTool", **res
     def rank(query: Keywords, limit: int) -> list[ToolEntry]:
         return [hit.entry for hit in index.rank(query, limit)]
 
-    return View(catalog=catalog, rank=rank, find=lookup.find, call=lambda _: call, **rest)
+    return View(
+        catalog=catalog,
+        rank=rank,
+        find=lookup.find,
+        namesakes=lookup.namesakes,
+        call=lambda _: call,
+        **rest,
+    )
 
 
 def ask(view: View, query: str = "", **rest: Any) -> Answer:
