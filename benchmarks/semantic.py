@@ -48,7 +48,7 @@ def build(tools: Sequence[Tool]) -> Search:
         if not isinstance(query, Keywords):
             return []
         near = Nearness(roster, shelf.likeness(model.encode(query.text)), SCALE)
-        hits = fuse(query, index.rank(query, CANDIDATES), near, limit)
+        hits = fuse(query, index.rank(query, CANDIDATES), near, limit, index.kin)
         return [(hit.entry.server, hit.entry.own_name) for hit in hits]
 
     return search

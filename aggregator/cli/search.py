@@ -93,7 +93,7 @@ def _near(catalog: Catalog, config: Config, environment: Environment, text: str)
 def _ranked(index: Index, query: Keywords, limit: int, near: Nearness | None) -> list[Hit]:
     if near is None:
         return index.rank(query, limit)
-    return fuse(query, index.rank(query, max(limit, CANDIDATES)), near, limit)
+    return fuse(query, index.rank(query, max(limit, CANDIDATES)), near, limit, index.kin)
 
 
 def _why(query: str, hits: Sequence[Hit]) -> str:

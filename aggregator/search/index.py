@@ -177,6 +177,10 @@ class Index:
                 return contributions(request, score, self._weights)
         return ()
 
+    def kin(self, server: ServerName) -> int:
+        """Return how many servers have names of tools in common with one."""
+        return self._compared().kin(server)
+
     def _allowed(self, query: Keywords) -> set[int] | None:
         """Return the tools that may be found, `None` if all of them may."""
         passing = Filter(self._postings, self._documents, self._slots, self._vocabulary).passing(
@@ -253,14 +257,18 @@ class Index:
         return [_hit(score, whole) for score in picked]
 
     def _suspicion(self, document: Document) -> Suspicion:
+        return self._compared().suspicion(document)
+
+    def _compared(self) -> Origins:
         if self._origins is None:
+            documents = self._documents
             self._origins = Origins(
                 {
-                    server: [self._documents[slot] for slot in slots]
+                    server: [documents[slot] for slot in slots]
                     for server, slots in self._slots.items()
                 }
             )
-        return self._origins.suspicion(document)
+        return self._origins
 
     def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}

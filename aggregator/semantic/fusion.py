@@ -1,13 +1,15 @@
 """One ranking of two: by the words of a query, and by what it means."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from heapq import nlargest
 from math import prod
 
 from aggregator.catalog import ToolEntry
-from aggregator.names import ToolName
+from aggregator.names import ServerName, ToolName
 from aggregator.search import Contribution, Hit, Keywords
 from aggregator.search.words import words
 
@@ -53,6 +55,9 @@ GIST = 300
 TELLING = 6
 """The words that must be common to both, for that to be so."""
 
+Kin = Callable[[ServerName], int]
+"""How many servers have names of tools in common with one."""
+
 
 @dataclass(frozen=True)
 class Roster:
@@ -91,8 +96,13 @@ class Nearness:
         return [entries[place] for place in nlargest(size, near, key=likeness.__getitem__)]
 
 
-def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> list[Hit]:
-    """Rank what the words found together with what the meaning found, best first."""
+def fuse(
+    query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int, kin: Kin = lambda _server: 0
+) -> list[Hit]:
+    """Rank what the words found together with what the meaning found, best first.
+
+    Of those that say the same, the one is shown whose server has least in common with others.
+    """
     # Filters of words have been applied by whoever found the hits.
     nearest = [] if _demands_words(query) else near.nearest(NEAREST, query.servers)
     found = {hit.entry.name: hit for hit in hits}
@@ -104,7 +114,8 @@ def fuse(query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int) -> li
     firsts = {each.name for each in (*(hit.entry for hit in hits[:1]), *nearest[:1])}
     # A tool that the query names comes first, whatever the query may mean besides.
     named = {hit.entry.name for hit in hits[:1] if hit.called}
-    ranked = _spread(scored, list(found), named, limit)
+    order = {name: at for at, name in enumerate(found)}
+    ranked = _spread(scored, order, named, limit, kin)
     late = [hit for hit in scored if hit.entry.name in firsts and hit not in ranked[:FEW]]
     shown = _admitted(ranked, late, firsts)[: max(0, limit)]
     return [replace(hit, why=blend.why(found[hit.entry.name])) for hit in shown]
@@ -120,45 +131,72 @@ def _admitted(ranked: list[Hit], late: list[Hit], kept: set[ToolName]) -> list[H
 
 
 def _spread(
-    hits: Sequence[Hit], order: Sequence[ToolName], named: set[ToolName], limit: int
+    hits: Sequence[Hit],
+    order: Mapping[ToolName, int],
+    named: set[ToolName],
+    limit: int,
+    kin: Kin,
 ) -> list[Hit]:
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(hits)
     picked: list[Hit] = []
+    echoing = {hit.entry.server for hit in hits if hit.echo}
     while left and len(picked) < limit:
         first = [hit for hit in left if hit.entry.name in named] if not picked else []
-        pool = first or left[:POOL]
-        best = _freshest(pool, picked)
-        # Of those that say the same, the one that the words have first, or the catalog.
-        same = [hit for hit in pool if hit is best or _is_copy(hit, best)]
-        chosen = min(same, key=lambda hit: order.index(hit.entry.name))
+        pool = first or _pool(left)
+        best = _freshest(pool, picked, echoing)
+        chosen = _original(best, pool, order, kin)
         left.remove(chosen)
         picked.append(chosen)
     return picked
 
 
+def _original(best: Hit, pool: Sequence[Hit], order: Mapping[ToolName, int], kin: Kin) -> Hit:
+    """Return what is shown for all that say the same."""
+    same = [hit for hit in pool if hit is best or _is_copy(hit, best)]
+    first = min(same, key=lambda hit: order[hit.entry.name])
+    namesakes = [hit for hit in same if hit.entry.own_name == first.entry.own_name]
+    if len(namesakes) == 1:
+        return first
+    return min(namesakes, key=lambda hit: (kin(hit.entry.server), order[hit.entry.name]))
+
+
+def _pool(left: Sequence[Hit]) -> list[Hit]:
+    """Return the best of those left, and of one server no more than half of so many."""
+    counts = Counter[ServerName]()
+    pool: list[Hit] = []
+    for hit in left:
+        counts[hit.entry.server] += 1
+        if counts[hit.entry.server] <= POOL // 2:
+            pool.append(hit)
+        if len(pool) == POOL:
+            break
+    return pool
+
+
 def _is_copy(hit: Hit, other: Hit) -> bool:
     """Tell whether two hits say nearly the same, and so are worth nearly the same."""
-    return hit.score >= CLOSE * other.score and _repetition(hit.entry, other.entry) < 1
+    return hit.score >= CLOSE * other.score and _repetition(hit, other) < 1
 
 
-def _freshest(pool: Sequence[Hit], picked: Sequence[Hit]) -> Hit:
+def _freshest(pool: Sequence[Hit], picked: Sequence[Hit], echoing: AbstractSet[ServerName]) -> Hit:
     """Return what is worth most after all that has been picked."""
     chosen, most = pool[0], -1.0
     for hit in pool:
         if hit.score <= most:
             break
-        worth = hit.score * _freshness(hit, picked)
+        worth = hit.score * _freshness(hit, picked, echoing)
         if worth > most:
             chosen, most = hit, worth
     return chosen
 
 
-def _freshness(hit: Hit, picked: Sequence[Hit]) -> float:
+def _freshness(hit: Hit, picked: Sequence[Hit], echoing: AbstractSet[ServerName]) -> float:
     """Return what is left of a score after what its server and its text have shown."""
     beside = [each for each in picked if each.entry.server == hit.entry.server]
-    echoed = any(each.echo for each in beside)
-    fresh = prod(_repetition(hit.entry, each.entry) for each in picked)
+    # Who writes tools for requests has one for each: one of them counts.
+    echoed = hit.entry.server in echoing and (bool(beside) or not hit.echo)
+    fresh = prod(_repetition(hit, each) for each in picked)
     return fresh * ECHO**echoed * _room(len(beside), len(picked))
 
 
@@ -168,14 +206,18 @@ def _room(beside: int, before: int) -> float:
     return SECOND**second * CROWDING ** max(0, beside - FREE)
 
 
-def _repetition(one: ToolEntry, other: ToolEntry) -> float:
+def _repetition(hit: Hit, other: Hit) -> float:
     """Return what is left of a score after a tool that says nearly the same, 1 if none does."""
-    if _text(one) == _text(other):
+    one, two = _text(hit.entry), _text(other.entry)
+    if one == two:
         return TWIN
-    mine, theirs = _words(*_text(one)), _words(*_text(other))
+    mine, theirs = _words(*one), _words(*two)
     common, every = len(mine & theirs), len(mine | theirs)
-    if one.server == other.server:
+    if hit.entry.server == other.entry.server:
         return TWIN if common >= ALIKE * every else 1.0
+    if hit.echo or other.echo:
+        # Who repeats the query looks like every tool that answers it.
+        return 1.0
     taken = common >= max(TELLING, TAKEN * min(len(mine), len(theirs)))
     return LOOKALIKE if taken and common >= SHARED * every else 1.0
 
@@ -211,7 +253,7 @@ class _Blend:
     def parts(self, hit: Hit) -> tuple[float, float]:
         """Return what words and meaning are worth for a hit of the words."""
         likeness = self.near.of(hit.entry) or 0
-        words = (1 - self.weight) * hit.score / self.most
+        words = (1 - self.weight) * min(1.0, hit.score / self.most)
         return words, self.weight * max(0.0, likeness - self.usual) / self.reach
 
     def why(self, hit: Hit) -> tuple[Contribution, ...]:
@@ -223,12 +265,14 @@ class _Blend:
 def _blend(hits: Sequence[Hit], near: Nearness) -> _Blend:
     # What all tools of a catalog have in common with a query tells none of them apart.
     usual = sum(near.likeness) / max(1, len(near.likeness))
+    # Who repeats the query is no measure for the others.
+    plain = [hit for hit in hits if not hit.echo] or hits
     # The more of the query is in one tool, the less there is to guess.
-    sure = min(1.0, max((hit.part for hit in hits), default=0.0))
+    sure = min(1.0, max((hit.part for hit in plain), default=0.0))
     return _Blend(
         near,
         weight=WEIGHT - SURENESS * sure,
-        most=max((hit.score for hit in hits), default=0.0) or 1.0,
+        most=max((hit.score for hit in plain), default=0.0) or 1.0,
         usual=usual,
         reach=max(near.likeness, default=0) - usual or 1.0,
     )

@@ -99,7 +99,7 @@ class Searching:
             from aggregator.semantic.fusion import CANDIDATES, fuse  # noqa: PLC0415 - see above
 
             hits = index.rank(query, max(limit, CANDIDATES))
-            return [hit.entry for hit in fuse(query, hits, near[query.text], limit)]
+            return [hit.entry for hit in fuse(query, hits, near[query.text], limit, index.kin)]
         return [hit.entry for hit in index.rank(query, limit)]
 
     def _caller(self, conversation: Conversation) -> Callable[[ToolEntry], Call]:
