@@ -18,7 +18,7 @@ from aggregator.search.naming import (
     namesakes,
     spelling,
 )
-from aggregator.search.origins import Origins, Suspicion
+from aggregator.search.origins import Origins
 from aggregator.search.query import Keywords
 from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
@@ -27,7 +27,7 @@ from aggregator.search.scoring import Place, Score, best, complete, promising
 from aggregator.search.spread import spread
 from aggregator.search.weights import WEIGHTS, Weights
 
-SHORTLIST = 64
+SHORTLIST = 48
 """Tools of which the score is worked out in full."""
 
 ENOUGH = 4
@@ -80,8 +80,7 @@ class Index:
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
         self._roll = Roll()
-        self._origins: Origins | None = None
-        """Put together when it is asked for, until the next change."""
+        self._origins = Origins()
 
     def __len__(self) -> int:
         return len(self._documents) - len(self._hidden)
@@ -124,7 +123,6 @@ class Index:
 
     def hide(self, server: ServerName) -> None:
         """Find the tools of one server no more; `tidy` does the rest."""
-        self._origins = None
         slots = self._slots.pop(server, ())
         self._hidden.update(slots)
         self._leaving.append(_Leaving([*reversed(slots)]))
@@ -178,8 +176,8 @@ class Index:
         return ()
 
     def kin(self, server: ServerName) -> int:
-        """Return how many servers have names of tools in common with one."""
-        return self._compared().kin(server)
+        """Return of how many servers one has the names of tools."""
+        return self._origins.kin(server)
 
     def _allowed(self, query: Keywords) -> set[int] | None:
         """Return the tools that may be found, `None` if all of them may."""
@@ -205,6 +203,7 @@ class Index:
         self._documents[slot] = document
         self._vocabulary.add(document.spelled)
         self._roll.add(slot, document.parts)
+        self._origins.add(document)
         for term, level in zip(document.terms, document.levels, strict=True):
             holders = self._postings.get(term)
             if holders is None:
@@ -218,6 +217,7 @@ class Index:
         self._free.append(slot)
         self._vocabulary.discard(document.spelled)
         self._roll.discard(slot, document.parts)
+        self._origins.discard(document)
         for term in document.terms:
             holders = self._postings[term]
             del holders[slot]
@@ -248,27 +248,12 @@ class Index:
 
     def _picked(self, scores: Mapping[int, Score], request: Request, limit: int) -> list[Hit]:
         """Return the best of some tools, best first."""
-        ordered = sorted(
-            scores.values(),
-            key=lambda score: (-score.called, -score.written, -score.total, score.place),
-        )
-        picked = spread(ordered, limit, self._weights, self._suspicion)
+        ordered = sorted(scores.values(), key=lambda score: (-score.total, score.place))
+        if any(score.called for score in ordered):
+            ordered.sort(key=lambda score: (-score.called, -score.written))
+        picked = spread(ordered, limit, self._weights, self._origins.suspicion)
         whole = request.gain or 1.0
         return [_hit(score, whole) for score in picked]
-
-    def _suspicion(self, document: Document) -> Suspicion:
-        return self._compared().suspicion(document)
-
-    def _compared(self) -> Origins:
-        if self._origins is None:
-            documents = self._documents
-            self._origins = Origins(
-                {
-                    server: [documents[slot] for slot in slots]
-                    for server, slots in self._slots.items()
-                }
-            )
-        return self._origins
 
     def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}

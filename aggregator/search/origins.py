@@ -1,13 +1,17 @@
 """Which of the tools that say the same is the original, as far as that can be told."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
+from typing import TypeVar
 
 from aggregator.names import ServerName
 from aggregator.search.analysis import Document, numberless
 
 Suspicion = tuple[int, int]
-"""How often a server has a tool, and with how many servers it has names of tools in common."""
+"""How often a server has a tool, and of how many servers it has the names of tools."""
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 
 
 class Origins:
@@ -17,18 +21,30 @@ class Origins:
     has the tools of many servers, or one of them many times.
     """
 
-    def __init__(self, documents: Mapping[ServerName, Iterable[Document]]) -> None:
+    def __init__(self) -> None:
         self._copies: dict[ServerName, Counter[int]] = {}
-        bearers: dict[frozenset[str], set[ServerName]] = {}
-        for server, its in documents.items():
-            self._copies[server] = Counter(each.signature for each in its)
-            for document in its:
-                bearers.setdefault(numberless(document.named), set()).add(server)
-        self._kin = {server: {server} for server in documents}
-        for servers in bearers.values():
-            if len(servers) > 1:
-                for server in servers:
-                    self._kin[server] |= servers
+        self._bearers: dict[frozenset[str], Counter[ServerName]] = {}
+        """The servers that have tools of each name."""
+        self._named: dict[ServerName, Counter[frozenset[str]]] = {}
+        """The names of the tools that each server has."""
+        self._kin: dict[ServerName, int] = {}
+        """What was asked for since the last change."""
+
+    def add(self, document: Document) -> None:
+        """Count a tool in."""
+        server, name = document.host.name, numberless(document.named)
+        self._kin.clear()
+        self._copies.setdefault(server, Counter())[document.signature] += 1
+        self._bearers.setdefault(name, Counter())[server] += 1
+        self._named.setdefault(server, Counter())[name] += 1
+
+    def discard(self, document: Document) -> None:
+        """Count a tool out."""
+        server, name = document.host.name, numberless(document.named)
+        self._kin.clear()
+        _take(self._copies, server, document.signature)
+        _take(self._bearers, name, server)
+        _take(self._named, server, name)
 
     def suspicion(self, document: Document) -> Suspicion:
         """Return what speaks against a tool being the original."""
@@ -36,5 +52,27 @@ class Origins:
         return self._copies[server][document.signature], self.kin(server)
 
     def kin(self, server: ServerName) -> int:
-        """Return how many servers have names of tools in common with one."""
-        return len(self._kin.get(server, ()))
+        """Return of how many servers one has the names of tools, with one word more or without."""
+        if server not in self._kin:
+            found: set[ServerName] = set()
+            for name in self._named.get(server, ()):
+                for meant in _meant(name):
+                    found.update(self._bearers.get(meant, ()))
+            self._kin[server] = len(found)
+        return self._kin[server]
+
+
+def _meant(name: frozenset[str]) -> Iterator[frozenset[str]]:
+    """Yield a name, and what is left of it without each of its words."""
+    yield name
+    for word in name if len(name) > 1 else ():
+        yield name - {word}
+
+
+def _take(counts: dict[Key, Counter[Item]], key: Key, item: Item) -> None:
+    """Count one down, and leave nothing behind that has come to nothing."""
+    counts[key][item] -= 1
+    if not counts[key][item]:
+        del counts[key][item]
+    if not counts[key]:
+        del counts[key]

@@ -16,11 +16,13 @@ SCARCE = 50
 """Tools that have a word below which its alternatives bring in tools, too."""
 HOPELESS = 0.5
 """The part of the best first guess below which no bonus makes up for what is missing."""
+UNLIKELY = 0.25
+"""The part of it above which there are mostly enough tools, so that only these are sorted."""
 ECHO = 3
 """Pairs of words, one after the other, from which a text may repeat the request itself."""
 ECHOED = 0.7
 """The share of the pairs of a request from which a text repeats it."""
-STUFFED = 8
+STUFFED = 5
 """Pairs of a request from which none is in the midst of a longer text by chance."""
 WORDY = 100
 """Distinct words of a tool from which words side by side mean less."""
@@ -29,7 +31,7 @@ Place = tuple[int, str, int]
 """Where a tool stands in the catalog: what decides ties."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Score:
     """What one tool has of a request."""
 
@@ -107,12 +109,15 @@ def best(
     """Return the tools with the best first guesses, without those that have no hope."""
     if len(guesses) <= least:
         return list(guesses)
-    bar = HOPELESS * max(guesses.values())
-    hopeful = [slot for slot, guess in guesses.items() if guess >= bar]
-    found = hopeful
-    if not least <= len(hopeful) <= most:
-        found = _top(guesses, places, least if len(hopeful) < least else most)
-    ((server, count),) = Counter(places[slot][1] for slot in found).most_common(1)
+    most_likely = max(guesses.values())
+    unlikely, bar = UNLIKELY * most_likely, HOPELESS * most_likely
+    likely = {slot: guess for slot, guess in guesses.items() if guess >= unlikely}
+    found = [slot for slot, guess in likely.items() if guess >= bar]
+    if len(found) > most:
+        found = _top({slot: likely[slot] for slot in found}, places, most)
+    elif len(found) < least:
+        found = _top(likely if len(likely) >= least else guesses, places, least)
+    ((server, count),) = Counter([places[slot][1] for slot in found]).most_common(1)
     return found if 2 * count <= len(found) else _shared_out(guesses, places, server, most)
 
 
@@ -155,7 +160,9 @@ def _is_stuffed(score: Score, request: Request, echo: float) -> bool:
     if pairs < STUFFED or 2 * score.in_name >= len(document.named):
         return False
     beginning = f" {' '.join(document.described[: 2 * pairs])} "
-    return sum(_side_by_side(request, pair) in beginning for pair in request.pairs) < echo
+    terms = [concept.alternatives[0].term for concept in request.concepts]
+    told = (f" {terms[first]} {terms[second]} " in beginning for first, second in request.pairs)
+    return sum(told) < echo
 
 
 def _match(scores: Mapping[int, Score], bit: int, concept: Concept, postings: Postings) -> None:
@@ -180,10 +187,9 @@ def _match(scores: Mapping[int, Score], bit: int, concept: Concept, postings: Po
 
 def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float) -> None:
     """Reward tools in which words stand side by side as they do in the query."""
-    for pair in request.pairs:
-        first, second = pair
-        one, two = (request.concepts[at].alternatives[0] for at in pair)
-        sought = _side_by_side(request, pair)
+    for first, second in request.pairs:
+        one, two = (request.concepts[at].alternatives[0] for at in (first, second))
+        sought = f" {one.term} {two.term} "
         worth = weight * (one.gain + two.gain) / 2
         both = 1 << first | 1 << second
         for score in scores:
@@ -191,12 +197,6 @@ def _reward_neighbours(scores: Iterable[Score], request: Request, weight: float)
                 score.pairs += 1
                 # In a long text any two words meet somewhere.
                 score.together += worth * min(1.0, WORDY / len(score.document.terms))
-
-
-def _side_by_side(request: Request, pair: tuple[int, int]) -> str:
-    """Return two concepts of a request as they stand in the sequence of a tool's words."""
-    first, second = (request.concepts[at].alternatives[0].term for at in pair)
-    return f" {first} {second} "
 
 
 def _add_up(score: Score, whole: float, weights: Weights) -> None:

@@ -1,9 +1,9 @@
 """Picking hits so that one server, or one text copied many times, does not take every place."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from aggregator.names import ServerName
-from aggregator.search.analysis import Document, Host, numberless
+from aggregator.search.analysis import Document, numberless
 from aggregator.search.origins import Suspicion
 from aggregator.search.scoring import Score
 from aggregator.search.weights import Weights
@@ -16,6 +16,13 @@ PLACES = 10
 """Places that are filled one by one; each costs more than the one before."""
 ALIKE = 0.8
 """The share of words from which two tools of one server count as the same."""
+TELLING = 6
+TAKEN = 0.85
+SHARED = 0.5
+"""How many words tools of two servers have in common that count as the same: at least so many,
+and so much of those of the shorter one, and of those of both."""
+CLOSE = 0.8
+"""The part of a score that a copy has at least."""
 
 Suspect = Callable[[Document], Suspicion]
 
@@ -26,14 +33,20 @@ def spread(
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(ordered)
     picked: list[Score] = []
+    named: dict[frozenset[str], list[Score]] = {}
+    for score in left:
+        named.setdefault(score.document.named, []).append(score)
     doubted = {score.document.host.name for score in left if score.stuffed}
     while left and len(picked) < min(limit, PLACES):
         # Whatever else there is, a tool that the query names comes first.
         first = not picked and left[0].called
-        at = 0 if first else _freshest(left, picked, doubted, weights)
-        picked.append(left.pop(_original(at, left, suspicion)))
-        if picked[-1].echo:
-            doubted.add(picked[-1].document.host.name)
+        best = left[0] if first else _freshest(left, picked, doubted, weights)
+        chosen = _original(best, named, suspicion)
+        left.remove(chosen)
+        named[chosen.document.named].remove(chosen)
+        picked.append(chosen)
+        if chosen.echo:
+            doubted.add(chosen.document.host.name)
     return picked + left[: max(0, limit - len(picked))]
 
 
@@ -42,78 +55,100 @@ def _freshest(
     picked: Sequence[Score],
     doubted: Collection[ServerName],
     weights: Weights,
-) -> int:
-    """Return the position of what is worth most after all that has been picked."""
-    chosen, most = 0, -1.0
-    rivals = _rivals(left, doubted) if len(picked) < FIRST else ()
-    for at, score in enumerate(left):
+) -> Score:
+    """Return what is worth most after all that has been picked."""
+    chosen, most = left[0], -1.0
+    for score in left:
         if score.total <= most:
             break
-        worth = _worth(score, picked, doubted, rivals, weights)
-        if worth > most:
-            chosen, most = at, worth
+        factor, is_bounded = _freshness(score, picked, doubted, weights)
+        total = score.total
+        if is_bounded and len(picked) < FIRST:
+            total = min(total, _best_of_others(score, left, doubted))
+        if total * factor > most:
+            chosen, most = score, total * factor
     return chosen
 
 
-def _rivals(left: Sequence[Score], doubted: Collection[ServerName]) -> Sequence[Score]:
-    """Return the best tool of a server in good standing, and the best one of another."""
-    best = next((each for each in left if each.document.host.name not in doubted), None)
-    if best is None:
-        return ()
-    others = (each for each in left if each.document.host is not best.document.host)
-    return (best, *[each for each in others if each.document.host.name not in doubted][:1])
-
-
-def _worth(
-    score: Score,
-    picked: Sequence[Score],
-    doubted: Collection[ServerName],
-    rivals: Sequence[Score],
-    weights: Weights,
-) -> float:
-    """Return what is left of a score after what its server and its text have shown."""
-    document = score.document
-    beside = [each for each in picked if each.document.host is document.host]
-    twins = sum(each.document.signature == document.signature for each in picked)
-    twins = twins or any(_alike(document, other.document) for other in beside)
-    total, factor = score.total, weights.twin**twins
+def _freshness(
+    score: Score, picked: Sequence[Score], doubted: Collection[ServerName], weights: Weights
+) -> tuple[float, bool]:
+    """Return what is left of a score, and whether it is bounded by what others have."""
+    beside, twins, alike = 0, 0, False
+    host, signature = score.document.host, score.document.signature
+    for each in picked:
+        beside += each.document.host is host
+        if each.document.signature == signature:
+            twins += 1
+        else:
+            alike = alike or _alike(score, each)
+    twins = twins or alike
+    factor = weights.twin**twins
     # Who calls a server by its name wants that server's tools, however many.
-    is_doubted = document.host.name in doubted and not score.at_home
-    if not score.at_home:
-        factor *= weights.crowding ** max(0, len(beside) - FREE) * weights.echo**is_doubted
-    if twins or is_doubted:
-        total = min(total, _best_of_others(document.host, rivals, total))
-    return total * factor
+    if score.at_home:
+        return factor, bool(twins)
+    is_doubted = host.name in doubted
+    factor *= weights.crowding ** max(0, beside - FREE) * weights.echo**is_doubted
+    return factor, bool(twins) or is_doubted
 
 
-def _best_of_others(host: Host, rivals: Sequence[Score], default: float) -> float:
-    return next((each.total for each in rivals if each.document.host is not host), default)
-
-
-def _original(at: int, left: Sequence[Score], suspicion: Suspect) -> int:
-    """Return the position of what is shown for all that say the same as the tool at another."""
-    chosen = left[at]
-    others = [
-        other
-        for other, score in enumerate(left)
-        if score.document.signature == chosen.document.signature
-        and score.document.host is not chosen.document.host
-        and score.called >= chosen.called
-    ]
-    # Who calls a server by its name wants the tool of that server.
-    if chosen.at_home or not others:
-        return at
-    return min(
-        [at, *others], key=lambda other: (suspicion(left[other].document), left[other].place)
+def _best_of_others(score: Score, left: Sequence[Score], doubted: Collection[ServerName]) -> float:
+    """Return the best score of a server in good standing, without that of one tool."""
+    host = score.document.host
+    totals = (
+        each.total
+        for each in left
+        if each.document.host is not host and each.document.host.name not in doubted
     )
+    return next(totals, score.total)
 
 
-def _alike(one: Document, other: Document) -> bool:
-    """Tell whether two tools have nearly all their words in common, or all of their names."""
-    if numberless(one.named) == numberless(other.named):
-        return True
+def _original(
+    chosen: Score, named: Mapping[frozenset[str], Sequence[Score]], suspicion: Suspect
+) -> Score:
+    """Return what is shown for all that say the same as one tool."""
+    # Who calls a server by its name wants the tool of that server.
+    if chosen.at_home:
+        return chosen
+    # Who copies a tool leaves its name as it is, or adds to it.
+    name, host, same = chosen.document.named, chosen.document.host, chosen.document.signature
+    bar = CLOSE * chosen.total
+    names = [name, *(name - {word} for word in name)] if len(name) > 1 else [name]
+    copies = [
+        score
+        for meant in names
+        for score in named.get(meant, ())
+        if score.document.host is not host
+        and score.called >= chosen.called
+        and (score.document.signature == same or (score.total >= bar and _alike(chosen, score)))
+    ]
+    if not copies:
+        return chosen
+    return min([chosen, *copies], key=lambda each: (suspicion(each.document), each.place))
+
+
+def _alike(score: Score, other: Score) -> bool:
+    """Tell whether two tools have nearly all their words in common."""
+    one, two = score.document, other.document
+    if one.host is two.host:
+        return numberless(one.named) == numberless(two.named) or _share(one, two) >= ALIKE
+    # Who copies a tool adds to its name and to its text, or leaves something out.
+    if not (one.named <= two.named or two.named <= one.named):
+        return False
+    mine, theirs = _own(one), _own(two)
+    common = len(mine & theirs)
+    return common >= max(TELLING, TAKEN * min(len(mine), len(theirs)), SHARED * len(mine | theirs))
+
+
+def _share(one: Document, other: Document) -> float:
+    """Return which part of the words of two tools of one server both have."""
     shorter, longer = sorted((len(one.terms), len(other.terms)))
     if shorter < ALIKE * longer:
-        return False
+        return 0.0
     common = len(set(one.terms).intersection(other.terms))
-    return common >= ALIKE * (shorter + longer - common)
+    return common / (shorter + longer - common)
+
+
+def _own(document: Document) -> set[str]:
+    """Return the words that a tool does not have from its server."""
+    return set(document.terms).difference(document.host.terms)

@@ -204,6 +204,30 @@ def test_of_two_that_have_the_same_tools_the_first_configured_is_shown():
     ]
 
 
+def test_a_look_alike_comes_after_what_it_looks_like_though_its_server_comes_first():
+    text = "Create a presentation of slides from an outline, in a file that can be shown."
+    first = [
+        entry("evil__create_presentation_pro", f"{text} {LURE}"),
+        entry("evil__send_message_pro", f"{HONEST[0].description} {LURE}"),
+        entry("evil__read_file_pro", f"Read a file from disk. {LURE}"),
+    ]
+    others = (entry("ppt__create_presentation", text), entry("ppt__open", "Open slides in a file."))
+    found = search(index_of(*first, *others, *HONEST), "create presentation slides", limit=2)
+    assert found == ["ppt__create_presentation", "ppt__open"]
+
+
+def test_what_has_more_of_a_request_is_no_look_alike_of_what_has_less():
+    text = "Create something new in a repository of the user, with a title and a body in it"
+    tools = (
+        entry("hub__create_issue", f"{text}: an issue."),
+        entry("lab__create_issue_comment", f"{text}: an issue comment."),
+    )
+    assert search(index_of(*tools), "create a comment on an issue") == [
+        "lab__create_issue_comment",
+        "hub__create_issue",
+    ]
+
+
 LONG = "find out which of the three nearest bakeries sells fresh rye bread on Sunday mornings"
 
 
@@ -232,3 +256,12 @@ def test_however_much_of_a_request_a_server_has_it_takes_one_of_the_first_places
     )
     found = search(index_of(*HONEST, *weak, *made), LONG, limit=3)
     assert sum(name.startswith("evil__") for name in found) == 1
+
+
+def test_whose_names_a_server_has_is_kept_in_step():
+    index = index_of(*COPIED, *HONEST, entry("near__read_file_now", "Read it."))
+    evil, files, near = ServerName("evil"), ServerName("files"), ServerName("near")
+    assert index.kin(evil) == len({each.server for each in (*COPIED, *HONEST)} - {"mail"})
+    assert (index.kin(near), index.kin(files)) == (3, 2)
+    index.remove(evil)
+    assert (index.kin(evil), index.kin(near), index.kin(files)) == (0, 2, 1)
