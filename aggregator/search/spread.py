@@ -124,7 +124,10 @@ def _original(
     ]
     if not copies:
         return chosen
-    return min([chosen, *copies], key=lambda each: (suspicion(each.document), each.place))
+    return min(
+        [chosen, *copies],
+        key=lambda each: (suspicion(each.document), -each.total, each.place),
+    )
 
 
 def _alike(score: Score, other: Score) -> bool:
