@@ -42,19 +42,15 @@ TWIN = 0.3
 """What is left of a score for each copy that was shown before."""
 ALIKE = 0.8
 """The share of words from which two tools of one server count as copies."""
-CLOSE = 0.8
+TELLING = 4
+TAKEN = 0.85
+SHARED = 0.33
+"""How many words tools of two servers have in common that count as copies: at least so many, and
+so much of those of the shorter one, and of those of both."""
+CLOSE = 0.65
 """The part of a score that a copy has at least."""
-LOOKALIKE = 0.5
-"""What is left of a score after a tool of another server that is the same but for some words."""
-TAKEN = 0.9
-"""The share of the words of the shorter one from which that is so."""
-SHARED = 0.6
-"""The share of the words of both from which that is so."""
 GIST = 300
 """Characters of descriptions that are compared."""
-TELLING = 6
-"""The words that must be common to both, for that to be so."""
-
 Kin = Callable[[ServerName], int]
 """How many servers have names of tools in common with one."""
 
@@ -155,7 +151,7 @@ def _original(best: Hit, pool: Sequence[Hit], order: Mapping[ToolName, int], kin
     """Return what is shown for all that say the same."""
     same = [hit for hit in pool if hit is best or _is_copy(hit, best)]
     first = min(same, key=lambda hit: order[hit.entry.name])
-    namesakes = [hit for hit in same if hit.entry.own_name == first.entry.own_name]
+    namesakes = [hit for hit in same if hit is first or _is_named_after(first, hit)]
     if len(namesakes) == 1:
         return first
     return min(namesakes, key=lambda hit: (kin(hit.entry.server), order[hit.entry.name]))
@@ -215,11 +211,19 @@ def _repetition(hit: Hit, other: Hit) -> float:
     common, every = len(mine & theirs), len(mine | theirs)
     if hit.entry.server == other.entry.server:
         return TWIN if common >= ALIKE * every else 1.0
+    # Who repeats the query looks like every tool that answers it.
     if hit.echo or other.echo:
-        # Who repeats the query looks like every tool that answers it.
         return 1.0
-    taken = common >= max(TELLING, TAKEN * min(len(mine), len(theirs)))
-    return LOOKALIKE if taken and common >= SHARED * every else 1.0
+    # Who copies a tool adds to its name and to its text, or leaves something out.
+    if not (_is_named_after(hit, other) or _is_named_after(other, hit)):
+        return 1.0
+    least = max(TELLING, TAKEN * min(len(mine), len(theirs)), SHARED * every)
+    return TWIN if common >= least else 1.0
+
+
+def _is_named_after(hit: Hit, other: Hit) -> bool:
+    """Tell whether the name of a tool is that of another, or has more words."""
+    return _words(other.entry.own_name, "") <= _words(hit.entry.own_name, "")
 
 
 @lru_cache(maxsize=4096)

@@ -167,7 +167,7 @@ def test_a_look_alike_comes_after_what_it_looks_like() -> None:
 
     found = fuse(asked("tell"), hits, near(*likeness, entries=(*TOOLS, tool, lure, *OTHERS)), 3)
 
-    assert names(hit.entry for hit in found) == ["chat__tell_team", "evil__tell_team", "mail__send"]
+    assert names(hit.entry for hit in found) == ["chat__tell_team", "mail__send", "evil__tell_team"]
 
 
 def test_variants_of_one_tool_take_one_place() -> None:
