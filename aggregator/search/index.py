@@ -50,6 +50,8 @@ class Hit:
     """Whether the query is its name."""
     echo: bool = False
     """Whether it repeats the query nearly word for word."""
+    stuffed: bool = False
+    """Whether the query is in the midst of its text, and hardly anything of it in its name."""
 
 
 @dataclass(slots=True, eq=False)
@@ -284,6 +286,7 @@ def _hit(score: Score, whole: float) -> Hit:
         part=score.total / whole,
         called=bool(score.called),
         echo=score.echo,
+        stuffed=score.stuffed,
     )
 
 

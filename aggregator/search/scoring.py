@@ -22,6 +22,8 @@ ECHO = 3
 """Pairs of words, one after the other, from which a text may repeat the request itself."""
 ECHOED = 0.7
 """The share of the pairs of a request from which a text repeats it."""
+LEEWAY = 8
+"""Words that may stand before or between those of a request at the beginning of a text."""
 STUFFED = 5
 """Pairs of a request from which none is in the midst of a longer text by chance."""
 WORDY = 100
@@ -159,7 +161,7 @@ def _is_stuffed(score: Score, request: Request, echo: float) -> bool:
     pairs, document = len(request.pairs), score.document
     if pairs < STUFFED or 2 * score.in_name >= len(document.named):
         return False
-    beginning = f" {' '.join(document.described[: 2 * pairs])} "
+    beginning = f" {' '.join(document.described[: pairs + LEEWAY])} "
     terms = [concept.alternatives[0].term for concept in request.concepts]
     told = (f" {terms[first]} {terms[second]} " in beginning for first, second in request.pairs)
     return sum(told) < echo

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from heapq import nlargest
@@ -136,11 +135,11 @@ def _spread(
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(hits)
     picked: list[Hit] = []
-    echoing = {hit.entry.server for hit in hits if hit.echo}
+    doubts = _Doubts(hits)
     while left and len(picked) < limit:
         first = [hit for hit in left if hit.entry.name in named] if not picked else []
         pool = first or _pool(left)
-        best = _freshest(pool, picked, echoing)
+        best = _freshest(pool, picked, doubts)
         chosen = _original(best, pool, order, kin)
         left.remove(chosen)
         picked.append(chosen)
@@ -175,25 +174,38 @@ def _is_copy(hit: Hit, other: Hit) -> bool:
     return hit.score >= CLOSE * other.score and _repetition(hit, other) < 1
 
 
-def _freshest(pool: Sequence[Hit], picked: Sequence[Hit], echoing: AbstractSet[ServerName]) -> Hit:
+def _freshest(pool: Sequence[Hit], picked: Sequence[Hit], doubts: "_Doubts") -> Hit:
     """Return what is worth most after all that has been picked."""
     chosen, most = pool[0], -1.0
     for hit in pool:
         if hit.score <= most:
             break
-        worth = hit.score * _freshness(hit, picked, echoing)
+        worth = hit.score * _freshness(hit, picked, doubts)
         if worth > most:
             chosen, most = hit, worth
     return chosen
 
 
-def _freshness(hit: Hit, picked: Sequence[Hit], echoing: AbstractSet[ServerName]) -> float:
+def _freshness(hit: Hit, picked: Sequence[Hit], doubts: "_Doubts") -> float:
     """Return what is left of a score after what its server and its text have shown."""
     beside = [each for each in picked if each.entry.server == hit.entry.server]
-    # Who writes tools for requests has one for each: one of them counts.
-    echoed = hit.entry.server in echoing and (bool(beside) or not hit.echo)
     fresh = prod(_repetition(hit, each) for each in picked)
-    return fresh * ECHO**echoed * _room(len(beside), len(picked))
+    doubted = doubts.concern(hit, is_first=not beside)
+    return fresh * ECHO**doubted * _room(len(beside), len(picked))
+
+
+class _Doubts:
+    """Servers that have written tools for requests."""
+
+    def __init__(self, hits: Sequence[Hit]) -> None:
+        self._echoing = {hit.entry.server for hit in hits if hit.echo}
+        self._stuffing = {hit.entry.server for hit in hits if hit.stuffed}
+
+    def concern(self, hit: Hit, *, is_first: bool) -> bool:
+        """Tell whether a hit counts less: who has a tool for each request has one place."""
+        if hit.entry.server in self._stuffing:
+            return True
+        return hit.entry.server in self._echoing and not (is_first and hit.echo)
 
 
 def _room(beside: int, before: int) -> float:

@@ -250,6 +250,21 @@ def test_the_others_of_a_server_that_repeats_the_query_come_later_whatever_was_s
     assert names(hit.entry for hit in found)[-1] == "evil__more"
 
 
+def test_a_server_that_has_the_query_in_the_midst_of_a_text_comes_later_with_all_it_has() -> None:
+    first, other = entry("evil__helper_1", "Tell my team"), entry("evil__helper_2", "Tell teams")
+    tools = (*TOOLS, first, other)
+    hits = [
+        Hit(first, 9.0, echo=True),
+        Hit(other, 8.0, echo=True, stuffed=True),
+        Hit(CHAT, 7.0),
+        Hit(MAIL, 6.0),
+    ]
+
+    found = fuse(asked("tell my team"), hits, near(70, 75, 5, 90, 80, entries=tools), 2)
+
+    assert names(hit.entry for hit in found) == ["chat__post", "mail__send"]
+
+
 def test_a_server_does_not_take_every_place_if_others_are_as_good() -> None:
     crowd = tuple(entry(f"crowd__tool{number}", f"Does {number}") for number in range(4))
     likeness = (80, 80, 80, 80, 79, *(0 for _ in OTHERS))
