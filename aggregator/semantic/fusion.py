@@ -153,7 +153,16 @@ def _original(best: Hit, pool: Sequence[Hit], order: Mapping[ToolName, int], kin
     namesakes = [hit for hit in same if hit is first or _is_named_after(first, hit)]
     if len(namesakes) == 1:
         return first
-    return min(namesakes, key=lambda hit: (kin(hit.entry.server), order[hit.entry.name]))
+    # Who copies has one tool many times, or the tools of many servers.
+    copies = Counter(hit.entry.server for hit in namesakes)
+    return min(
+        namesakes,
+        key=lambda hit: (
+            copies[hit.entry.server],
+            kin(hit.entry.server),
+            order[hit.entry.name],
+        ),
+    )
 
 
 def _pool(left: Sequence[Hit]) -> list[Hit]:

@@ -212,7 +212,9 @@ def test_a_crowd_of_copies_does_not_hide_the_original() -> None:
     hits = [Hit(wipe, 7.9), *(Hit(each, 8.0) for each in crowd[:40])]
     close = near(*[90] * 60, 90, *[5] * len(OTHERS), entries=(*crowd, wipe, *OTHERS))
 
-    assert names(hit.entry for hit in fuse(asked("erase it"), hits, close, 1)) == ["disk__wipe"]
+    kin = {"evil": 1, "disk": 2}
+    found = fuse(asked("erase it"), hits, close, 1, lambda server: kin[server])
+    assert names(hit.entry for hit in found) == ["disk__wipe"]
 
 
 def test_who_repeats_the_query_is_no_measure_for_the_others() -> None:
