@@ -1,5 +1,6 @@
 """Picking hits so that one server, or one text copied many times, does not take every place."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from aggregator.names import ServerName
@@ -33,9 +34,9 @@ def spread(
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(ordered)
     picked: list[Score] = []
-    named: dict[frozenset[str], list[Score]] = {}
+    named = defaultdict[frozenset[str], list[Score]](list)
     for score in left:
-        named.setdefault(score.document.named, []).append(score)
+        named[score.document.named].append(score)
     doubted = {score.document.host.name for score in left if score.stuffed}
     while left and len(picked) < min(limit, PLACES):
         # Whatever else there is, a tool that the query names comes first.
@@ -75,13 +76,15 @@ def _freshness(
 ) -> tuple[float, bool]:
     """Return what is left of a score, and whether it is bounded by what others have."""
     beside, twins, alike = 0, 0, False
-    host, signature = score.document.host, score.document.signature
+    document = score.document
+    host, signature = document.host, document.signature
     for each in picked:
-        beside += each.document.host is host
-        if each.document.signature == signature:
+        other = each.document
+        beside += other.host is host
+        if other.signature == signature:
             twins += 1
-        else:
-            alike = alike or _alike(score, each)
+        elif not alike:
+            alike = _alike(document, other)
     twins = twins or alike
     factor = weights.twin**twins
     # Who calls a server by its name wants that server's tools, however many.
@@ -111,16 +114,19 @@ def _original(
     if chosen.at_home:
         return chosen
     # Who copies a tool leaves its name as it is, or adds to it.
-    name, host, same = chosen.document.named, chosen.document.host, chosen.document.signature
-    bar = CLOSE * chosen.total
-    names = [name, *(name - {word} for word in name)] if len(name) > 1 else [name]
+    document, bar = chosen.document, CLOSE * chosen.total
+    name, same = document.named, document.signature
+    names = [name, *[name - {word} for word in name]] if len(name) > 1 else [name]
+    near = [score for meant in names for score in named.get(meant, ())]
     copies = [
         score
-        for meant in names
-        for score in named.get(meant, ())
-        if score.document.host is not host
+        for score in near
+        if score.document.host is not document.host
         and score.called >= chosen.called
-        and (score.document.signature == same or (score.total >= bar and _alike(chosen, score)))
+        and (
+            score.document.signature == same
+            or (score.total >= bar and _alike(document, score.document))
+        )
     ]
     if not copies:
         return chosen
@@ -130,9 +136,8 @@ def _original(
     )
 
 
-def _alike(score: Score, other: Score) -> bool:
+def _alike(one: Document, two: Document) -> bool:
     """Tell whether two tools have nearly all their words in common."""
-    one, two = score.document, other.document
     if one.host is two.host:
         return numberless(one.named) == numberless(two.named) or _share(one, two) >= ALIKE
     # Who copies a tool adds to its name and to its text, or leaves something out.
