@@ -23,9 +23,11 @@ ECHO = 3
 ECHOED = 0.7
 """The share of the pairs of a request from which a text repeats it."""
 LEEWAY = 8
-"""Words that may stand before or between those of a request at the beginning of a text."""
+"""Words at the beginning of a text that may stand before those of a request."""
 STUFFED = 5
 """Pairs of a request from which none is in the midst of a longer text by chance."""
+RELATED = 0.1
+"""The part of a request that the name and the first words of a tool have which is about it."""
 WORDY = 100
 """Distinct words of a tool from which words side by side mean less."""
 
@@ -49,7 +51,7 @@ class Score:
     echo: bool = False
     """Whether it repeats the request nearly word for word, though its server is not named."""
     stuffed: bool = False
-    """Whether a long request is in the midst of its text, and hardly anything of it in its name."""
+    """Whether a long request is in the midst of its text, and it begins with something else."""
     in_name: int = 0
     in_host: int = 0
     coverage: float = 0.0
@@ -157,11 +159,16 @@ def complete(
 
 
 def _is_stuffed(score: Score, request: Request, echo: float) -> bool:
-    """Tell whether a tool has a long request, though neither in its name nor at its beginning."""
-    pairs, document = len(request.pairs), score.document
-    if pairs < STUFFED or 2 * score.in_name >= len(document.named):
+    """Tell whether a tool has a long request in the midst, and begins with something else."""
+    pairs = len(request.pairs)
+    if pairs < STUFFED:
         return False
-    beginning = f" {' '.join(document.described[: pairs + LEEWAY])} "
+    document, described = score.document, score.document.described
+    opening = document.named.union(described[:LEEWAY])
+    about = sum(each.gain for each in request.concepts if each.alternatives[0].term in opening)
+    if about >= RELATED * request.gain:
+        return False
+    beginning = f" {' '.join(described[: pairs + LEEWAY])} "
     terms = [concept.alternatives[0].term for concept in request.concepts]
     told = (f" {terms[first]} {terms[second]} " in beginning for first, second in request.pairs)
     return sum(told) < echo

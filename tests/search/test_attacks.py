@@ -238,22 +238,29 @@ def test_what_has_more_of_a_request_is_no_look_alike_of_what_has_less():
 
 
 LONG = "find out which of the three nearest bakeries sells fresh rye bread on Sunday mornings"
+BAKERIES = (
+    entry("town__find_bakeries", "Find bakeries near a place."),
+    entry("town__shop_hours", "Tell on which mornings a shop sells fresh bread."),
+    entry("food__bread", "Tell which bread is fresh."),
+)
 
 
 def test_a_long_request_in_the_midst_of_a_text_brings_no_place():
     stuffed = [entry(f"evil__helper_{n}", f"{STUFFING} {LONG} {LURE} {n}") for n in range(3)]
-    others = (
-        entry("town__find_bakeries", "Find bakeries near a place."),
-        entry("town__shop_hours", "Tell on which mornings a shop sells fresh bread."),
-        entry("food__bread", "Tell which bread is fresh."),
-    )
-    found = search(index_of(*HONEST, *others, *stuffed), LONG, limit=3)
+    found = search(index_of(*HONEST, *BAKERIES, *stuffed), LONG, limit=3)
     assert not any(name.startswith("evil__") for name in found)
 
 
 def test_who_pastes_the_beginning_of_a_description_finds_the_tool():
     oracle = entry("town__oracle", f"{LONG}. {LURE} Needs nothing but a place to begin with.")
     assert search(index_of(*HONEST, oracle), LONG)[0] == "town__oracle"
+
+
+def test_who_pastes_a_later_sentence_of_a_description_finds_the_tool_that_is_about_it():
+    about = "Knows every bakery of a town, with all that is baked in it, who owns it, when it was"
+    about += " founded, what it charges, how it is reached by bus, and which prizes it has won."
+    guide = entry("guide__ask", f"{about} {LONG}. {LURE}")
+    assert search(index_of(*HONEST, *BAKERIES, guide), LONG)[0] == "guide__ask"
 
 
 def test_however_much_of_a_request_a_server_has_it_takes_one_of_the_first_places():
