@@ -17,7 +17,7 @@ from aggregator.names import ServerName, ToolName
 from aggregator.search import Index, Keywords, parse_query
 from aggregator.semantic.cache import Cache
 from aggregator.semantic.encoder import SentenceModel
-from aggregator.semantic.fusion import CANDIDATES, Nearness, Roster, fuse
+from aggregator.semantic.fusion import Nearness, Roster, rank
 from aggregator.semantic.gist import gist
 from aggregator.semantic.shelf import SCALE, Shelf
 
@@ -48,7 +48,7 @@ def build(tools: Sequence[Tool]) -> Search:
         if not isinstance(query, Keywords):
             return []
         near = Nearness(roster, shelf.likeness(model.encode(query.text)), SCALE)
-        hits = fuse(query, index.rank(query, CANDIDATES), near, limit, index.kin)
+        hits = rank(index, query, near, limit)
         return [(hit.entry.server, hit.entry.own_name) for hit in hits]
 
     return search

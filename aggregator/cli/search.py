@@ -20,7 +20,7 @@ from aggregator.intake import take_in
 from aggregator.memory import state_path
 from aggregator.names import ServerName
 from aggregator.search import Hit, Index, Keywords, parse_query
-from aggregator.semantic.fusion import CANDIDATES, Nearness, fuse
+from aggregator.semantic.fusion import Nearness, rank
 from aggregator.semantic.index import ask_once
 from aggregator.semantic.meaning import open_meaning
 from aggregator.toolsearch import TOOL_SEARCH
@@ -93,7 +93,7 @@ def _near(catalog: Catalog, config: Config, environment: Environment, text: str)
 def _ranked(index: Index, query: Keywords, limit: int, near: Nearness | None) -> list[Hit]:
     if near is None:
         return index.rank(query, limit)
-    return fuse(query, index.rank(query, max(limit, CANDIDATES)), near, limit, index.kin)
+    return rank(index, query, near, limit)
 
 
 def _why(query: str, hits: Sequence[Hit]) -> str:

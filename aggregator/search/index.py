@@ -51,7 +51,7 @@ class Hit:
     echo: bool = False
     """Whether it repeats the query nearly word for word."""
     stuffed: bool = False
-    """Whether the query is in the midst of its text, and hardly anything of it in its name."""
+    """Whether the query is in the midst of its text, and it begins with something else."""
 
 
 @dataclass(slots=True, eq=False)
@@ -168,6 +168,16 @@ class Index:
             slots = kept
         return self._picked(self._scored(slots, request, asked), request, limit)
 
+    def weigh(self, query: Keywords, entries: Sequence[ToolEntry]) -> list[Hit]:
+        """Return what each of some tools has of a query, however little."""
+        wanted = {entry.name for entry in entries}
+        servers = dict.fromkeys(entry.server for entry in entries)
+        own = (slot for server in servers for slot in self._slots.get(server, ()))
+        slots = [slot for slot in own if self._documents[slot].entry.name in wanted]
+        request = self._read(query)
+        scores = self._scored(slots, request, self._spelling(request))
+        return [_hit(score, request.gain or 1.0) for score in scores.values()]
+
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
         for slot in self._slots.get(entry.server, ()):
@@ -254,8 +264,7 @@ class Index:
         if any(score.called for score in ordered):
             ordered.sort(key=lambda score: (-score.called, -score.written))
         picked = spread(ordered, limit, self._weights, self._origins.suspicion)
-        whole = request.gain or 1.0
-        return [_hit(score, whole) for score in picked]
+        return [_hit(score, request.gain or 1.0) for score in picked]
 
     def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}

@@ -1,7 +1,7 @@
 """One ranking of two: by the words of a query, and by what it means."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from heapq import nlargest
@@ -9,7 +9,8 @@ from math import prod
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
-from aggregator.search import Contribution, Hit, Keywords
+from aggregator.search import Contribution, Hit, Index, Keywords
+from aggregator.search.fields import MAX_DESCRIPTION
 from aggregator.search.words import words
 
 WEIGHT = 0.64
@@ -80,6 +81,12 @@ class Nearness:
         place = self.roster.places.get(entry.name)
         return None if place is None else self.likeness[place]
 
+    def most(self, without: Collection[ServerName] = ()) -> int:
+        """Return the likeness of the nearest tool, but for those of some servers."""
+        entries, likeness = self.roster.entries, self.likeness
+        kept = [at for at, entry in enumerate(entries) if entry.server not in without]
+        return max((likeness[at] for at in kept), default=0)
+
     def nearest(self, size: int, servers: Sequence[str] = ()) -> list[ToolEntry]:
         """Return the tools that are near enough, nearest first, of some servers or of all."""
         likeness, entries = self.likeness, self.roster.entries
@@ -91,6 +98,14 @@ class Nearness:
         return [entries[place] for place in nlargest(size, near, key=likeness.__getitem__)]
 
 
+def rank(index: Index, query: Keywords, near: Nearness, limit: int) -> list[Hit]:
+    """Return the tools that answer a query best, by its words and by its meaning, best first."""
+    hits = index.rank(query, max(limit, CANDIDATES))
+    known = {hit.entry.name for hit in hits}
+    others = [entry for entry in _nearest(query, near) if entry.name not in known]
+    return fuse(query, hits + index.weigh(query, others), near, limit, index.kin)
+
+
 def fuse(
     query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int, kin: Kin = lambda _server: 0
 ) -> list[Hit]:
@@ -98,8 +113,7 @@ def fuse(
 
     Of those that say the same, the one is shown whose server has least in common with others.
     """
-    # Filters of words have been applied by whoever found the hits.
-    nearest = [] if _demands_words(query) else near.nearest(NEAREST, query.servers)
+    nearest = _nearest(query, near)
     found = {hit.entry.name: hit for hit in hits}
     for entry in nearest:
         found.setdefault(entry.name, Hit(entry, 0.0))
@@ -114,6 +128,12 @@ def fuse(
     late = [hit for hit in scored if hit.entry.name in firsts and hit not in ranked[:FEW]]
     shown = _admitted(ranked, late, firsts)[: max(0, limit)]
     return [replace(hit, why=blend.why(found[hit.entry.name])) for hit in shown]
+
+
+def _nearest(query: Keywords, near: Nearness) -> list[ToolEntry]:
+    """Return the tools that may be found by their meaning alone."""
+    # Filters of words have been applied by whoever found the hits.
+    return [] if _demands_words(query) else near.nearest(NEAREST, query.servers)
 
 
 def _admitted(ranked: list[Hit], late: list[Hit], kept: set[ToolName]) -> list[Hit]:
@@ -228,16 +248,17 @@ def _repetition(hit: Hit, other: Hit) -> float:
     one, two = _text(hit.entry), _text(other.entry)
     if one == two:
         return TWIN
-    mine, theirs = _words(*one), _words(*two)
-    common, every = len(mine & theirs), len(mine | theirs)
     if hit.entry.server == other.entry.server:
-        return TWIN if common >= ALIKE * every else 1.0
+        mine, theirs = _words(*one), _words(*two)
+        return TWIN if len(mine & theirs) >= ALIKE * len(mine | theirs) else 1.0
     # Who repeats the query looks like every tool that answers it.
     if hit.echo or other.echo:
         return 1.0
     # Who copies a tool adds to its name and to its text, or leaves something out.
     if not (_is_named_after(hit, other) or _is_named_after(other, hit)):
         return 1.0
+    mine, theirs = _beginning(*one), _beginning(*two)
+    common, every = len(mine & theirs), len(mine | theirs)
     least = max(TELLING, TAKEN * min(len(mine), len(theirs)), SHARED * every)
     return TWIN if common >= least else 1.0
 
@@ -250,8 +271,13 @@ def _is_named_after(hit: Hit, other: Hit) -> bool:
 @lru_cache(maxsize=4096)
 def _words(name: str, description: str) -> frozenset[str]:
     """Return the words of a tool, without numbers that count its copies."""
-    said = words(f"{name} {description[:GIST]}")
+    said = words(f"{name} {description[:MAX_DESCRIPTION]}")
     return frozenset(word for word in said if not word.isdigit())
+
+
+def _beginning(name: str, description: str) -> frozenset[str]:
+    """Return the words of a tool and of the beginning of its text."""
+    return _words(name, description[:GIST])
 
 
 def _text(entry: ToolEntry) -> tuple[str, str]:
@@ -279,7 +305,7 @@ class _Blend:
         """Return what words and meaning are worth for a hit of the words."""
         likeness = self.near.of(hit.entry) or 0
         words = (1 - self.weight) * min(1.0, hit.score / self.most)
-        return words, self.weight * max(0.0, likeness - self.usual) / self.reach
+        return words, self.weight * min(1.0, max(0.0, likeness - self.usual) / self.reach)
 
     def why(self, hit: Hit) -> tuple[Contribution, ...]:
         """Return the same as an explanation."""
@@ -291,15 +317,17 @@ def _blend(hits: Sequence[Hit], near: Nearness) -> _Blend:
     # What all tools of a catalog have in common with a query tells none of them apart.
     usual = sum(near.likeness) / max(1, len(near.likeness))
     # Who repeats the query is no measure for the others.
-    plain = [hit for hit in hits if not hit.echo] or hits
+    echoing = {hit.entry.server for hit in hits if hit.echo}
+    plain = [hit for hit in hits if hit.entry.server not in echoing] or hits
     # The more of the query is in one tool, the less there is to guess.
     sure = min(1.0, max((hit.part for hit in plain), default=0.0))
+    nearest = near.most(echoing)
     return _Blend(
         near,
         weight=WEIGHT - SURENESS * sure,
         most=max((hit.score for hit in plain), default=0.0) or 1.0,
         usual=usual,
-        reach=max(near.likeness, default=0) - usual or 1.0,
+        reach=(nearest if nearest > usual else near.most()) - usual or 1.0,
     )
 
 

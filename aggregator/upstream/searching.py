@@ -96,10 +96,9 @@ class Searching:
         index = self._fleet.index
         if query.text in near:
             # Only where the extra is installed.
-            from aggregator.semantic.fusion import CANDIDATES, fuse  # noqa: PLC0415 - see above
+            from aggregator.semantic.fusion import rank  # noqa: PLC0415 - see above
 
-            hits = index.rank(query, max(limit, CANDIDATES))
-            return [hit.entry for hit in fuse(query, hits, near[query.text], limit, index.kin)]
+            return [hit.entry for hit in rank(index, query, near[query.text], limit)]
         return [hit.entry for hit in index.rank(query, limit)]
 
     def _caller(self, conversation: Conversation) -> Callable[[ToolEntry], Call]:

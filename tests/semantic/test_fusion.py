@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import ToolEntry
 from aggregator.search import Hit, Keywords, parse_query
-from aggregator.semantic.fusion import Nearness, Roster, fuse
+from aggregator.semantic.fusion import Nearness, Roster, fuse, rank
 from tests.search.tools import entry, index_of, names
 
 MAIL = entry("mail__send", "Send an e-mail")
@@ -228,6 +228,44 @@ def test_who_repeats_the_query_is_no_measure_for_the_others() -> None:
     assert names(hit.entry for hit in echoed if hit.entry is not echo) == names(
         hit.entry for hit in plain if hit.entry is not echo
     )
+
+
+def test_the_tools_of_who_repeats_the_query_are_no_measure_for_the_others() -> None:
+    mine = (entry("evil__echo", "Tell my team about it"), entry("evil__more", "Ask my team"))
+    tools = (*TOOLS, *mine, *OTHERS)
+    hits = [Hit(CHAT, 8.0, part=0.4), Hit(MAIL, 6.0, part=0.3), Hit(DISK, 2.0, part=0.1)]
+    added = [Hit(mine[0], 40.0, part=0.9, echo=True), Hit(mine[1], 40.0, part=0.9)]
+    close = near(70, 60, 20, 80, 100, *[5] * len(OTHERS), entries=tools)
+
+    def others(hits: list[Hit], close: Nearness) -> dict[str, float]:
+        found = fuse(asked("tell my team"), hits, close, 5)
+        return {hit.entry.name: round(hit.score, 2) for hit in found if hit.entry not in mine}
+
+    alone = near(70, 60, 20, *[5] * len(OTHERS), entries=(*TOOLS, *OTHERS))
+    assert list(others([*added, *hits], close)) == list(others(hits, alone))
+    assert others([*added, *hits], close)["mail__send"] == pytest.approx(
+        others(hits, alone)["mail__send"], abs=0.05
+    )
+
+
+def test_who_repeats_the_query_is_first_where_nobody_else_is_near() -> None:
+    tools = tuple(entry(f"town__tell_{number}", f"Tell {number}") for number in range(9))
+    hits = [Hit(tools[4], 9.0, part=1.0, echo=True), Hit(MAIL, 2.0, part=0.2)]
+    close = near(*[60] * 4, 99, *[60] * 4, 10, entries=(*tools, MAIL))
+
+    assert fuse(asked("tell four"), hits, close, 3)[0].entry == tools[4]
+
+
+def test_what_is_near_in_meaning_is_weighed_by_its_words_too() -> None:
+    crowd = tuple(entry(f"evil__tell_{n}", f"Tell the team, team, team {n}") for n in range(60))
+    told = entry("chat__announce", "Says something to everybody in a team or in all of them")
+    tools = (*crowd, told, MAIL, *OTHERS)
+    close = near(*[30] * 60, 80, 82, *[5] * len(OTHERS), entries=tools)
+
+    found = rank(index_of(*tools), asked("tell the whole team"), close, 3)
+
+    assert names(hit.entry for hit in found)[0] == "chat__announce"
+    assert found[0].why[0].score > 0
 
 
 def test_a_tool_is_no_copy_of_who_repeats_the_query_and_so_its_text() -> None:
