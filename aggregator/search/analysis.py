@@ -36,7 +36,7 @@ class Host:
     """The words of its name as written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """What the index keeps of one tool."""
 

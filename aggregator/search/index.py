@@ -18,7 +18,7 @@ from aggregator.search.naming import (
     namesakes,
     spelling,
 )
-from aggregator.search.origins import Origins
+from aggregator.search.origins import Origins, Suspicion
 from aggregator.search.query import Keywords
 from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
@@ -40,7 +40,7 @@ Allowed = Callable[[ToolEntry], bool]
 class Hit:
     """One tool that a search found."""
 
-    entry: ToolEntry
+    document: Document
     score: float
     why: tuple[Contribution, ...] = ()
     """Filled by `Index.explain`; a search itself does not take the time."""
@@ -52,6 +52,11 @@ class Hit:
     """Whether it repeats the query nearly word for word."""
     stuffed: bool = False
     """Whether the query is in the midst of its text, and it begins with something else."""
+
+    @property
+    def entry(self) -> ToolEntry:
+        """The tool."""
+        return self.document.entry
 
 
 @dataclass(slots=True, eq=False)
@@ -187,9 +192,9 @@ class Index:
                 return contributions(request, score, self._weights)
         return ()
 
-    def kin(self, server: ServerName) -> int:
-        """Return of how many servers one has the names of tools."""
-        return self._origins.kin(server)
+    def suspicion(self, document: Document) -> Suspicion:
+        """Return what speaks against a tool being the original."""
+        return self._origins.suspicion(document)
 
     def _allowed(self, query: Keywords) -> set[int] | None:
         """Return the tools that may be found, `None` if all of them may."""
@@ -280,9 +285,9 @@ class Index:
         """Return what passes the filters in catalog order, when there are no words to rank by."""
         found: list[Hit] = []
         for slot in sorted(allowed or (), key=self._places.__getitem__):
-            entry = self._documents[slot].entry
-            if among is None or among(entry):
-                found.append(Hit(entry, 0.0))
+            document = self._documents[slot]
+            if among is None or among(document.entry):
+                found.append(Hit(document, 0.0))
             if len(found) == limit:
                 break
         return found
@@ -290,7 +295,7 @@ class Index:
 
 def _hit(score: Score, whole: float) -> Hit:
     return Hit(
-        entry=score.document.entry,
+        document=score.document,
         score=score.total,
         part=score.total / whole,
         called=bool(score.called),

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from aggregator.names import ServerName
-from aggregator.search.analysis import Document, numberless
+from aggregator.search.analysis import Document
+from aggregator.search.copies import alike
 from aggregator.search.origins import Suspicion
 from aggregator.search.scoring import Score
 from aggregator.search.weights import Weights
@@ -15,13 +16,6 @@ FIRST = 3
 """Places for which what speaks against a tool outweighs all that its text has of the request."""
 PLACES = 10
 """Places that are filled one by one; each costs more than the one before."""
-ALIKE = 0.8
-"""The share of words from which two tools of one server count as the same."""
-TELLING = 6
-TAKEN = 0.85
-SHARED = 0.5
-"""How many words tools of two servers have in common that count as the same: at least so many,
-and so much of those of the shorter one, and of those of both."""
 CLOSE = 0.8
 """The part of a score that a copy has at least."""
 
@@ -75,7 +69,7 @@ def _freshness(
     score: Score, picked: Sequence[Score], doubted: Collection[ServerName], weights: Weights
 ) -> tuple[float, bool]:
     """Return what is left of a score, and whether it is bounded by what others have."""
-    beside, twins, alike = 0, 0, False
+    beside, twins, is_alike = 0, 0, False
     document = score.document
     host, signature = document.host, document.signature
     for each in picked:
@@ -83,9 +77,9 @@ def _freshness(
         beside += other.host is host
         if other.signature == signature:
             twins += 1
-        elif not alike:
-            alike = _alike(document, other)
-    twins = twins or alike
+        elif not is_alike:
+            is_alike = alike(document, other)
+    twins = twins or is_alike
     factor = weights.twin**twins
     # Who calls a server by its name wants that server's tools, however many.
     if score.at_home:
@@ -125,7 +119,7 @@ def _original(
         and score.called >= chosen.called
         and (
             score.document.signature == same
-            or (score.total >= bar and _alike(document, score.document))
+            or (score.total >= bar and alike(document, score.document))
         )
     ]
     if not copies:
@@ -134,29 +128,3 @@ def _original(
         [chosen, *copies],
         key=lambda each: (suspicion(each.document), -each.total, each.place),
     )
-
-
-def _alike(one: Document, two: Document) -> bool:
-    """Tell whether two tools have nearly all their words in common."""
-    if one.host is two.host:
-        return numberless(one.named) == numberless(two.named) or _share(one, two) >= ALIKE
-    # Who copies a tool adds to its name and to its text, or leaves something out.
-    if not (one.named <= two.named or two.named <= one.named):
-        return False
-    mine, theirs = _own(one), _own(two)
-    common = len(mine & theirs)
-    return common >= max(TELLING, TAKEN * min(len(mine), len(theirs)), SHARED * len(mine | theirs))
-
-
-def _share(one: Document, other: Document) -> float:
-    """Return which part of the words of two tools of one server both have."""
-    shorter, longer = sorted((len(one.terms), len(other.terms)))
-    if shorter < ALIKE * longer:
-        return 0.0
-    common = len(set(one.terms).intersection(other.terms))
-    return common / (shorter + longer - common)
-
-
-def _own(document: Document) -> set[str]:
-    """Return the words that a tool does not have from its server."""
-    return set(document.terms).difference(document.host.terms)

@@ -1,17 +1,18 @@
 """One ranking of two: by the words of a query, and by what it means."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from heapq import nlargest
 from math import prod
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
 from aggregator.search import Contribution, Hit, Index, Keywords
-from aggregator.search.fields import MAX_DESCRIPTION
-from aggregator.search.words import words
+from aggregator.search.analysis import Document
+from aggregator.search.copies import alike
+from aggregator.search.origins import Suspicion
 
 WEIGHT = 0.64
 """What meaning counts for, of 1, where words say nothing; the rest is for the words."""
@@ -40,19 +41,11 @@ ECHO = 0.3
 """What is left for the others of a server that has shown a tool which repeats the query."""
 TWIN = 0.3
 """What is left of a score for each copy that was shown before."""
-ALIKE = 0.8
-"""The share of words from which two tools of one server count as copies."""
-TELLING = 4
-TAKEN = 0.85
-SHARED = 0.33
-"""How many words tools of two servers have in common that count as copies: at least so many, and
-so much of those of the shorter one, and of those of both."""
 CLOSE = 0.65
 """The part of a score that a copy has at least."""
-GIST = 300
-"""Characters of descriptions that are compared."""
-Kin = Callable[[ServerName], int]
-"""How many servers have names of tools in common with one."""
+
+Suspect = Callable[[Document], Suspicion]
+"""What speaks against a tool being the original."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +80,11 @@ class Nearness:
         kept = [at for at, entry in enumerate(entries) if entry.server not in without]
         return max((likeness[at] for at in kept), default=0)
 
+    def first(self, hits: Iterable[Hit]) -> list[Hit]:
+        """Return the nearest of some hits, if it is near enough."""
+        near = [hit for hit in hits if (self.of(hit.entry) or 0) >= DISTANT * self.scale]
+        return sorted(near, key=lambda hit: -(self.of(hit.entry) or 0))[:1]
+
     def nearest(self, size: int, servers: Sequence[str] = ()) -> list[ToolEntry]:
         """Return the tools that are near enough, nearest first, of some servers or of all."""
         likeness, entries = self.likeness, self.roster.entries
@@ -102,35 +100,34 @@ def rank(index: Index, query: Keywords, near: Nearness, limit: int) -> list[Hit]
     """Return the tools that answer a query best, by its words and by its meaning, best first."""
     hits = index.rank(query, max(limit, CANDIDATES))
     known = {hit.entry.name for hit in hits}
-    others = [entry for entry in _nearest(query, near) if entry.name not in known]
-    return fuse(query, hits + index.weigh(query, others), near, limit, index.kin)
+    others = [entry for entry in within_reach(query, near) if entry.name not in known]
+    return fuse(query, hits + index.weigh(query, others), near, limit, index.suspicion)
 
 
 def fuse(
-    query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int, kin: Kin = lambda _server: 0
+    query: Keywords, hits: Sequence[Hit], near: Nearness, limit: int, suspicion: Suspect
 ) -> list[Hit]:
     """Rank what the words found together with what the meaning found, best first.
 
-    Of those that say the same, the one is shown whose server has least in common with others.
+    Hits of the words come first, then those that are only near. Of those that say the same, the
+    one is shown against which least speaks.
     """
-    nearest = _nearest(query, near)
     found = {hit.entry.name: hit for hit in hits}
-    for entry in nearest:
-        found.setdefault(entry.name, Hit(entry, 0.0))
     blend = _blend(hits, near)
     scored = [replace(hit, score=sum(blend.parts(hit))) for hit in found.values()]
     scored.sort(key=lambda hit: -hit.score)
-    firsts = {each.name for each in (*(hit.entry for hit in hits[:1]), *nearest[:1])}
+    nearest = [] if _demands_words(query) else near.first(found.values())
+    firsts = {hit.entry.name for hit in (*hits[:1], *nearest)}
     # A tool that the query names comes first, whatever the query may mean besides.
     named = {hit.entry.name for hit in hits[:1] if hit.called}
     order = {name: at for at, name in enumerate(found)}
-    ranked = _spread(scored, order, named, limit, kin)
+    ranked = _spread(scored, order, named, limit, suspicion)
     late = [hit for hit in scored if hit.entry.name in firsts and hit not in ranked[:FEW]]
     shown = _admitted(ranked, late, firsts)[: max(0, limit)]
     return [replace(hit, why=blend.why(found[hit.entry.name])) for hit in shown]
 
 
-def _nearest(query: Keywords, near: Nearness) -> list[ToolEntry]:
+def within_reach(query: Keywords, near: Nearness) -> list[ToolEntry]:
     """Return the tools that may be found by their meaning alone."""
     # Filters of words have been applied by whoever found the hits.
     return [] if _demands_words(query) else near.nearest(NEAREST, query.servers)
@@ -150,7 +147,7 @@ def _spread(
     order: Mapping[ToolName, int],
     named: set[ToolName],
     limit: int,
-    kin: Kin,
+    suspicion: Suspect,
 ) -> list[Hit]:
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(hits)
@@ -160,29 +157,21 @@ def _spread(
         first = [hit for hit in left if hit.entry.name in named] if not picked else []
         pool = first or _pool(left)
         best = _freshest(pool, picked, doubts)
-        chosen = _original(best, pool, order, kin)
+        chosen = _original(best, pool, order, suspicion)
         left.remove(chosen)
         picked.append(chosen)
     return picked
 
 
-def _original(best: Hit, pool: Sequence[Hit], order: Mapping[ToolName, int], kin: Kin) -> Hit:
+def _original(
+    best: Hit, pool: Sequence[Hit], order: Mapping[ToolName, int], suspicion: Suspect
+) -> Hit:
     """Return what is shown for all that say the same."""
     same = [hit for hit in pool if hit is best or _is_copy(hit, best)]
     first = min(same, key=lambda hit: order[hit.entry.name])
-    namesakes = [hit for hit in same if hit is first or _is_named_after(first, hit)]
-    if len(namesakes) == 1:
-        return first
-    # Who copies has one tool many times, or the tools of many servers.
-    copies = Counter(hit.entry.server for hit in namesakes)
-    return min(
-        namesakes,
-        key=lambda hit: (
-            copies[hit.entry.server],
-            kin(hit.entry.server),
-            order[hit.entry.name],
-        ),
-    )
+    # Who copies a tool leaves its name as it is, or adds to it.
+    named = [hit for hit in same if hit.document.named <= first.document.named]
+    return min(named, key=lambda hit: (suspicion(hit.document), order[hit.entry.name]))
 
 
 def _pool(left: Sequence[Hit]) -> list[Hit]:
@@ -245,44 +234,13 @@ def _room(beside: int, before: int) -> float:
 
 def _repetition(hit: Hit, other: Hit) -> float:
     """Return what is left of a score after a tool that says nearly the same, 1 if none does."""
-    one, two = _text(hit.entry), _text(other.entry)
-    if one == two:
+    one, two = hit.document, other.document
+    if one.signature == two.signature:
         return TWIN
-    if hit.entry.server == other.entry.server:
-        mine, theirs = _words(*one), _words(*two)
-        return TWIN if len(mine & theirs) >= ALIKE * len(mine | theirs) else 1.0
     # Who repeats the query looks like every tool that answers it.
-    if hit.echo or other.echo:
+    if hit.entry.server != other.entry.server and (hit.echo or other.echo):
         return 1.0
-    # Who copies a tool adds to its name and to its text, or leaves something out.
-    if not (_is_named_after(hit, other) or _is_named_after(other, hit)):
-        return 1.0
-    mine, theirs = _beginning(*one), _beginning(*two)
-    common, every = len(mine & theirs), len(mine | theirs)
-    least = max(TELLING, TAKEN * min(len(mine), len(theirs)), SHARED * every)
-    return TWIN if common >= least else 1.0
-
-
-def _is_named_after(hit: Hit, other: Hit) -> bool:
-    """Tell whether the name of a tool is that of another, or has more words."""
-    return _words(other.entry.own_name, "") <= _words(hit.entry.own_name, "")
-
-
-@lru_cache(maxsize=4096)
-def _words(name: str, description: str) -> frozenset[str]:
-    """Return the words of a tool, without numbers that count its copies."""
-    said = words(f"{name} {description[:MAX_DESCRIPTION]}")
-    return frozenset(word for word in said if not word.isdigit())
-
-
-def _beginning(name: str, description: str) -> frozenset[str]:
-    """Return the words of a tool and of the beginning of its text."""
-    return _words(name, description[:GIST])
-
-
-def _text(entry: ToolEntry) -> tuple[str, str]:
-    """Return what copies of a tool have in common, whatever their servers are called."""
-    return entry.own_name.casefold(), entry.description
+    return TWIN if alike(one, two) else 1.0
 
 
 def _demands_words(query: Keywords) -> bool:
