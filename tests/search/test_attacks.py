@@ -274,6 +274,16 @@ def test_however_much_of_a_request_a_server_has_it_takes_one_of_the_first_places
     assert sum(name.startswith("evil__") for name in found) == 1
 
 
+def test_of_two_servers_with_the_same_tools_the_one_is_shown_that_they_speak_of():
+    said = {"list_lists": "List the lists of a Trello board.", "add": "Add a card in Trello."}
+    hosts = ("helper", "my-trello")
+    index = index_of(*(entry(f"{host}__{own}", said[own]) for host in hosts for own in said))
+    assert search(index, "add a card", limit=1) == ["my-trello__add"]
+    assert search(index, "helper add a card", limit=1) == ["helper__add"]
+    index.remove(ServerName("my-trello"))
+    assert search(index, "add a card", limit=1) == ["helper__add"]
+
+
 def test_whose_names_a_server_has_is_kept_in_step():
     index = index_of(*COPIED, *HONEST, entry("near__read_file_now", "Read it."))
 
