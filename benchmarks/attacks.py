@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
 from typing import Any
 
 from benchmarks.retrieval import Search, Tool, build, evaluation
@@ -128,12 +127,13 @@ ATTACKS: Mapping[str, Attack] = {
     "a clone of every tool, with a lure": _clones_with_a_lure,
     "a look-alike of every tool, with a lure": _look_alikes,
     "five varied clones of each right tool": _varied_clones,
+}
+MADE_TO_ORDER: Mapping[str, Attack] = {
     "twenty descriptions that share all queries": _many_stuffed,
     "a tool described by each query": _described_by_queries,
     "a tool named and described by each query": _named_after_queries,
     "three tools named and described by each query": _three_for_each_query,
 }
-WRITTEN_FOR_A_REQUEST = tuple(ATTACKS)[-4:]
 """Attacks of who knows a request word for word, and takes one place with a tool made for it."""
 CROWD = "a hundred clones of the right tool"
 """Made anew for each query: a hundred of each would be an attack on memory."""
@@ -145,7 +145,8 @@ def surviving(build: Build, task: str, attack: str) -> float:
     if attack == CROWD:
         found = [_outlives_a_crowd(build, target, query) for query in target.queries]
     else:
-        search = build([*target.tools, *ATTACKS[attack](target)])
+        attacker = {**ATTACKS, **MADE_TO_ORDER}[attack](target)
+        search = build([*target.tools, *attacker])
         found = [_found(search, query) for query in target.queries]
     return sum(found) / len(found)
 
@@ -179,7 +180,8 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{'right tool among the first three':48s}" + "".join(f"{task:>24s}" for task in tasks))
     usual = {task: surviving(make, task, "none") for task in tasks}
     print(f"{'none':48s}" + "".join(f"{usual[task]:24.3f}" for task in tasks), flush=True)
-    for attack in chain(list(ATTACKS)[1:], (CROWD,) if "crowd" in arguments else ()):
+    crowd = [CROWD] if "crowd" in arguments else []
+    for attack in (*list(ATTACKS)[1:], *crowd, *MADE_TO_ORDER):
         print(f"{attack:48s}", end="")
         for task in tasks:
             left = surviving(make, task, attack)

@@ -8,7 +8,7 @@ from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
 from aggregator.search import Index, Keywords, parse_query
 from benchmarks.attacks import ATTACKS as KNOWING
-from benchmarks.attacks import SERVER, WRITTEN_FOR_A_REQUEST, load, surviving
+from benchmarks.attacks import MADE_TO_ORDER, SERVER, load, surviving
 from benchmarks.retrieval import DATA, build
 from tests.search.tools import entry, index_of, search
 
@@ -134,16 +134,16 @@ def test_who_repeats_a_request_has_one_of_the_first_places():
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
 @pytest.mark.parametrize("task", ["livemcpbench/steps", "livemcpbench/route"])
-@pytest.mark.parametrize("attack", sorted({*KNOWING} - {*WRITTEN_FOR_A_REQUEST, "none"}))
+@pytest.mark.parametrize("attack", sorted({*KNOWING} - {"none"}))
 def test_who_stuffs_or_copies_takes_little(attack: str, task: str):
     assert surviving(build, task, attack) >= 0.95 * surviving(build, task, "none")
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
-@pytest.mark.parametrize("attack", WRITTEN_FOR_A_REQUEST)
+@pytest.mark.parametrize("attack", MADE_TO_ORDER)
 def test_who_knows_every_request_takes_one_place_at_most(attack: str):
     target = load("livemcpbench/route")
-    search = build([*target.tools, *KNOWING[attack](target)])
+    search = build([*target.tools, *MADE_TO_ORDER[attack](target)])
     for text in target.texts:
         assert sum(server == SERVER for server, _ in search(text, 3)) <= 1
 
