@@ -280,7 +280,7 @@ aggregator search --explain create a note  which words found what, and for how m
 aggregator call notes__create_note title=Milk body="Two litres"
 aggregator call notes__search_notes query=milk limit=3
 aggregator call notes__create_note tags=shopping tags=home title=Milk
-aggregator call notes__create_note --json '{"title": "Milk", "tags": ["home"]}'
+aggregator call notes__create_note '{"title": "Milk", "tags": ["home"]}'
 
 It ends with status 3 if the tool says that it failed, with 1 if the call never got through.
 """,

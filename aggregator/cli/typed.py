@@ -17,7 +17,11 @@ def arguments_of(
     Raises:
         CommandError: They are not understood, or do not fit the tool.
     """
-    given = {**_object(environment.stdin.read() if text == "-" else text), **_pairs(pairs)}
+    whole = environment.stdin.read() if text == "-" else text
+    given = {} if whole is None else _object("`--json`", whole)
+    for each in pairs:
+        given |= _object(f"`{each}`", each) if _is_object(each) else {}
+    given |= _pairs([each for each in pairs if not _is_object(each)])
     schema = as_object(definition.get("inputSchema"))
     conformed = conform(given, schema)
     for key in _strange(given, schema):
@@ -27,15 +31,18 @@ def arguments_of(
     return dict(conformed.arguments)
 
 
-def _object(text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
+def _is_object(typed: str) -> bool:
+    """Tell whether somebody left out `--json`."""
+    return typed.lstrip().startswith("{")
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
     try:
         value: object = json.loads(text)
     except ValueError as error:
-        raise _wrong(f"`--json` is not JSON: {error}") from None
+        raise _wrong(f"{name} is not JSON: {error}") from None
     if not is_object(value):
-        raise _wrong('`--json` must be an object, such as \'{"title": "Milk"}\'')
+        raise _wrong(f'{name} must be an object, such as \'{{"title": "Milk"}}\'')
     return dict(value)
 
 
@@ -60,7 +67,7 @@ def _json(key: str, text: str) -> object:
 def _wrong(problem: str) -> CommandError:
     return CommandError(
         problem,
-        "Write `key=value`, `key:=JSON`, or `--json` with all of them in one object",
+        "Write `key=value`, `key:=JSON`, or all of them in one JSON object",
         ExitStatus.USAGE,
     )
 

@@ -108,11 +108,13 @@ def test_call_types_its_arguments_and_prints_the_text(shell: Shell) -> None:
 
     pairs = shell.run("call", "test__echo", "text=hello there")
     whole = shell.run("call", "echo", "--json", '{"text": "hi"}')
+    bare = shell.run("call", "echo", '{"text": "hi"}')
     piped = shell.run("call", "echo", "--json", "-", "--raw", typed='{"text": "hi"}')
 
     assert pairs.status is ExitStatus.FINE, pairs.err
     assert "hello there" in pairs.out
     assert "hi" in whole.out
+    assert bare.out == whole.out
     assert json.loads(piped.out)["content"][0]["type"] == "text"
 
 
@@ -123,6 +125,8 @@ def test_call_types_its_arguments_and_prints_the_text(shell: Shell) -> None:
         (["test"], ExitStatus.ERROR, "`test` is a server and no tool"),
         (["test__echo", "text"], ExitStatus.USAGE, "`text` is not `key=value`"),
         (["test__echo", "text:={"], ExitStatus.USAGE, "is not JSON"),
+        (["test__echo", '{"text":'], ExitStatus.USAGE, '`{"text":` is not JSON'),
+        (["test__echo", "--json", ""], ExitStatus.USAGE, "`--json` is not JSON"),
         (["test__echo", "--json", "{"], ExitStatus.USAGE, "`--json` is not JSON"),
         (["test__echo", "--json", "[]"], ExitStatus.USAGE, "must be an object"),
         (["odd__say", "number=x"], ExitStatus.USAGE, "number: must be integer"),
