@@ -16,8 +16,6 @@ SCARCE = 50
 """Tools that have a word below which its alternatives bring in tools, too."""
 HOPELESS = 0.5
 """The part of the best first guess below which no bonus makes up for what is missing."""
-UNLIKELY = 0.25
-"""The part of it above which there are mostly enough tools, so that only these are sorted."""
 ECHO = 3
 """Pairs of words, one after the other, from which a text may repeat the request itself."""
 ECHOED = 0.7
@@ -113,14 +111,12 @@ def best(
     """Return the tools with the best first guesses, without those that have no hope."""
     if len(guesses) <= least:
         return list(guesses)
-    most_likely = max(guesses.values())
-    unlikely, bar = UNLIKELY * most_likely, HOPELESS * most_likely
-    likely = {slot: guess for slot, guess in guesses.items() if guess >= unlikely}
-    found = [slot for slot, guess in likely.items() if guess >= bar]
+    bar = HOPELESS * max(guesses.values())
+    found = [slot for slot, guess in guesses.items() if guess >= bar]
     if len(found) > most:
-        found = _top({slot: likely[slot] for slot in found}, places, most)
+        found = _top({slot: guesses[slot] for slot in found}, places, most)
     elif len(found) < least:
-        found = _top(likely if len(likely) >= least else guesses, places, least)
+        found = _top(guesses, places, least)
     ((server, count),) = Counter([places[slot][1] for slot in found]).most_common(1)
     return found if 2 * count <= len(found) else _shared_out(guesses, places, server, most)
 
