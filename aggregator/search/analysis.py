@@ -50,6 +50,8 @@ class Document:
     """Its stems in order with blanks around each, to find words that stand side by side."""
     named: frozenset[str]
     """The stems of its name."""
+    bare: frozenset[str]
+    """The same without numbers, which may only count copies."""
     host: Host
     signature: int
     """Equal for tools that say the same of themselves."""
@@ -120,6 +122,7 @@ def _document(entry: ToolEntry, host: Host, weights: Weights) -> Document:
     impacts = _impacts(said, weights)
     parts = words(texts(entry).name)
     named = frozenset(map(stem, parts))
+    bare = _numberless(named)
     return Document(
         entry=entry,
         terms=tuple(impacts),
@@ -127,8 +130,9 @@ def _document(entry: ToolEntry, host: Host, weights: Weights) -> Document:
         parts=tuple(map(intern, parts)),
         sequence=_sequence(said),
         named=named,
+        bare=bare,
         host=host,
-        signature=_signature(named, said),
+        signature=hash((bare, frozenset(said[Field.DESCRIPTION]))),
     )
 
 
@@ -161,14 +165,10 @@ def _sequence(said: Content) -> str:
 _READ_IN_ORDER = tuple(Field)
 
 
-def _signature(named: frozenset[str], said: Content) -> int:
-    """Return a number shared by tools that name and describe themselves in the same words."""
-    return hash((numberless(named), frozenset(said[Field.DESCRIPTION])))
-
-
-def numberless(terms: frozenset[str]) -> frozenset[str]:
-    """Return the words of a name without what only counts its copies."""
-    return frozenset(term for term in terms if not term.isdigit())
+def _numberless(terms: frozenset[str]) -> frozenset[str]:
+    """Return the words of a name without its numbers."""
+    numbers = [term for term in terms if term.isdigit()]
+    return terms.difference(numbers) if numbers else terms
 
 
 def _impacts(said: Content, weights: Weights) -> dict[str, float]:

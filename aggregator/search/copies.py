@@ -1,6 +1,6 @@
 """Which tools say the same, or nearly so."""
 
-from aggregator.search.analysis import Document, numberless
+from aggregator.search.analysis import Document
 
 ALIKE = 0.8
 """The share of words from which two tools of one server count as the same."""
@@ -14,7 +14,7 @@ and so much of those of the shorter one, and of those of both."""
 def alike(one: Document, two: Document) -> bool:
     """Tell whether two tools have nearly all their words in common."""
     if one.host.name == two.host.name:
-        return numberless(one.named) == numberless(two.named) or _share(one, two) >= ALIKE
+        return one.bare == two.bare or _share(one, two) >= ALIKE
     # Who copies a tool adds to its name and to its text, or leaves something out.
     if not (one.named <= two.named or two.named <= one.named):
         return False

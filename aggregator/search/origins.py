@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from aggregator.names import ServerName
-from aggregator.search.analysis import Document, numberless
+from aggregator.search.analysis import Document
 
 Suspicion = tuple[int, int, bool]
 """How often a server has a tool, of how many servers it has the names of tools, and whether its
@@ -36,7 +36,7 @@ class Origins:
 
     def add(self, document: Document) -> None:
         """Count a tool in."""
-        server, name = document.host.name, numberless(document.named)
+        server, name = document.host.name, document.bare
         self._kin.clear()
         self._copies.setdefault(server, Counter())[document.signature] += 1
         self._bearers.setdefault(name, Counter())[server] += 1
@@ -45,7 +45,7 @@ class Origins:
 
     def discard(self, document: Document) -> None:
         """Count a tool out."""
-        server, name = document.host.name, numberless(document.named)
+        server, name = document.host.name, document.bare
         self._kin.clear()
         _take(self._copies, server, document.signature)
         _take(self._bearers, name, server)
