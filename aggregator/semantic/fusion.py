@@ -76,9 +76,10 @@ class Nearness:
 
     def most(self, without: Collection[ServerName] = ()) -> int:
         """Return the likeness of the nearest tool, but for those of some servers."""
-        entries, likeness = self.roster.entries, self.likeness
-        kept = [at for at, entry in enumerate(entries) if entry.server not in without]
-        return max((likeness[at] for at in kept), default=0)
+        if not without:
+            return max(self.likeness, default=0)
+        both = zip(self.roster.entries, self.likeness, strict=True)
+        return max((value for entry, value in both if entry.server not in without), default=0)
 
     def first(self, hits: Iterable[Hit]) -> list[Hit]:
         """Return the nearest of some hits, if it is near enough."""
