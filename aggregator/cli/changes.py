@@ -42,12 +42,26 @@ def show(changes: Iterable[Change], secrets: Iterable[str], environment: Environ
                     environment.say(line)
 
 
+def check(changes: Iterable[Change]) -> None:
+    """Refuse to overwrite what others wrote since a person was shown what would change.
+
+    Raises:
+        CommandError: A file is not what it was.
+    """
+    for change in changes:
+        if content(change.path) != change.before:
+            raise CommandError(
+                f"`{change.path}` has changed meanwhile", "Run it again; nothing was written"
+            )
+
+
 def make(changes: Sequence[Change]) -> None:
     """Write all files, or leave them as they were.
 
     Raises:
-        CommandError: A file cannot be written.
+        CommandError: A file is not what it was, or cannot be written.
     """
+    check(changes)
     done: list[Change] = []
     for change in changes:
         try:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from aggregator.cli.changes import Change, content, make, show
+from aggregator.cli.changes import Change, check, content, make, show
 from aggregator.cli.documents import UneditableError, format_of, found
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Foreign, Source, foreign_servers, read_tree
@@ -110,6 +110,7 @@ def _install(
     if not options.yes and not environment.agrees(f"Write `{place.path}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
+    check(changes)
     record.keep(changes)
     make(changes)
     environment.note(

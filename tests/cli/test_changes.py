@@ -1,0 +1,95 @@
+"""What others write while a person is asked is not overwritten."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from aggregator.cli import main
+from aggregator.cli.environment import ExitStatus
+from tests.cli.shell import Ran, Shell
+
+SERVERS = "servers:\n  notes:\n    command: notes-mcp\n"
+
+
+class Slow(StringIO):
+    """A person who says yes, but only after something else has happened."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        super().__init__("y\n")
+        self._meanwhile = meanwhile
+
+    def readline(self, size: int = -1, /) -> str:
+        self._meanwhile()
+        return super().readline(size)
+
+
+def run(shell: Shell, *arguments: str, meanwhile: Callable[[], object]) -> Ran:
+    out, err = StringIO(), StringIO()
+    environment = replace(shell.environment(out, err), stdin=Slow(meanwhile))
+    return Ran(main(arguments, environment), out.getvalue(), err.getvalue())
+
+
+def files(shell: Shell) -> dict[Path, bytes]:
+    """Return every file of a person, with what it holds."""
+    folders = (shell.home, shell.project)
+    paths = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in paths}
+
+
+def is_refused(ran: Ran, path: Path) -> bool:
+    said = f"`{path}` has changed meanwhile" in ran.err and "Run it again" in ran.err
+    return ran.status is ExitStatus.ERROR and said
+
+
+def test_installing_leaves_what_the_client_wrote_while_a_person_was_asked(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("claude-code")
+    before = files(shell)
+
+    ran = run(shell, "install", "claude-code", meanwhile=lambda: path.write_bytes(b'{"new": 1}'))
+
+    assert is_refused(ran, path)
+    assert files(shell) == {**before, path: b'{"new": 1}'}
+    assert shell.run("install", "claude-code", typed="y\n").status is ExitStatus.FINE
+
+
+def test_undoing_leaves_what_the_client_wrote_while_a_person_was_asked(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("claude-code")
+    shell.run("install", "claude-code", "--yes")
+    before = files(shell)
+    written = before[path].replace(b"42", b"43")
+
+    ran = run(
+        shell, "install", "claude-code", "--undo", meanwhile=lambda: path.write_bytes(written)
+    )
+
+    assert is_refused(ran, path)
+    assert files(shell) == {**before, path: written}
+
+
+@pytest.mark.parametrize("name", ["servers.yaml", ".env"])
+def test_importing_leaves_what_was_written_while_a_person_was_asked(
+    shell: Shell, name: str
+) -> None:
+    shell.give("claude-code")
+    path = shell.project / name
+    before = files(shell)
+
+    ran = run(shell, "import", "claude-code", meanwhile=lambda: path.write_bytes(b"# mine\n"))
+
+    assert is_refused(ran, path)
+    assert files(shell) == {**before, path: b"# mine\n"}
+
+
+def test_a_file_that_is_gone_meanwhile_is_not_written_again(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("cursor")
+
+    ran = run(shell, "install", "cursor", meanwhile=path.unlink)
+
+    assert is_refused(ran, path)
+    assert not path.exists()
