@@ -180,6 +180,7 @@ class Parking:
         except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
             call.outcome = error
         finally:
-            call.outcome = call.outcome or gone
+            if call.outcome is None:
+                call.outcome = gone
             self._calls.pop(call.ticket, None)
             call.news.set()
