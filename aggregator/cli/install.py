@@ -20,7 +20,7 @@ from aggregator.cli.registrations import Report, registrations
 from aggregator.cli.registry import CLIENTS, ClientFiles, Found, client_named
 from aggregator.cli.source import config_path
 from aggregator.cli.tables import columns
-from aggregator.cli.undo import undo
+from aggregator.cli.undo import to_keep, undo
 from aggregator.cli.vault import secrets_in
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
@@ -106,12 +106,13 @@ def _install(
     if not changes:
         environment.note(f"`{options.name}` is registered in {client.title} already")
         return ExitStatus.FINE
+    kept = to_keep(changes, place, options.name, record)
     show(changes, _secrets(place.path), environment)
     if not options.yes and not environment.agrees(f"Write `{place.path}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     check(changes)
-    record.keep(changes)
+    record.keep(kept)
     make(changes)
     environment.note(
         f"{client.title} starts the aggregator as `{options.name}` from its next start on\n"

@@ -1,7 +1,7 @@
 """What files were before an installation, so that it can be undone to the byte."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,15 +12,17 @@ from aggregator.cli.environment import CommandError, Environment
 from aggregator.memory import state_path
 
 FOLDER = "installations"
+STATES = ("before", "after")
+"""Of each file, what is kept."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One file as it was, and a digest of what it was made."""
+    """One file as it was before an installation, and as it was made."""
 
     path: Path
     before: bytes | None
-    after: str
+    after: bytes | None
 
 
 class Record:
@@ -38,25 +40,25 @@ class Record:
         text = content(self.folder / "record.json")
         files: list[dict[str, Any]] = json.loads(text) if text else []
         return [
-            Kept(Path(file["path"]), content(self.folder / f"{at}.before"), file["after"])
+            Kept(Path(file["path"]), *(content(self.folder / f"{at}.{when}") for when in STATES))
             for at, file in enumerate(files)
         ]
 
-    def keep(self, changes: Sequence[Change]) -> None:
-        """Keep what the files are now; what an earlier installation kept comes first."""
-        earlier = {kept.path: kept for kept in self.load()}
-        files = [_kept(change, earlier.pop(change.path, None)) for change in changes]
-        files.extend(earlier.values())
+    def keep(self, files: Sequence[Kept]) -> None:
+        """Keep files, beside the others that an earlier installation changed."""
+        paths = {kept.path for kept in files}
+        files = [*files, *(kept for kept in self.load() if kept.path not in paths)]
         self.forget()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        listed = [{"path": str(kept.path), "after": kept.after} for kept in files]
-        backups = [
-            Change(self.folder / f"{at}.before", None, kept.before, confidential=True)
-            for at, kept in enumerate(files)
-            if kept.before is not None
-        ]
+        listed = [{"path": str(kept.path)} for kept in files]
         record = json.dumps(listed, indent=1).encode()
+        backups = [each for at, kept in enumerate(files) for each in self._backups(at, kept)]
         make([*backups, Change(self.folder / "record.json", None, record, confidential=True)])
+
+    def _backups(self, at: int, kept: Kept) -> Iterator[Change]:
+        for when, data in zip(STATES, (kept.before, kept.after), strict=True):
+            if data is not None:
+                yield Change(self.folder / f"{at}.{when}", None, data, confidential=True)
 
     def forget(self) -> None:
         """Remove the record."""
@@ -64,15 +66,3 @@ class Record:
             file.unlink()
         if self.folder.exists():
             self.folder.rmdir()
-
-
-def digest_of(data: bytes | None) -> str:
-    """Return what tells a file from any other."""
-    return "" if data is None else sha256(data).hexdigest()
-
-
-def _kept(change: Change, earlier: Kept | None) -> Kept:
-    """Keep a file as it was before the first of several installations in a row."""
-    untouched = earlier is not None and earlier.after == digest_of(change.before)
-    before = earlier.before if untouched and earlier else change.before
-    return Kept(change.path, before, digest_of(change.after))

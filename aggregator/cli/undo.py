@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from aggregator.cli.changes import Change, content, make, show
-from aggregator.cli.documents import Format, Tree, UneditableError, format_of, found, is_mapping
+from aggregator.cli.documents import Format, UneditableError, format_of, found, is_list, is_mapping
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.foreign import read_tree
-from aggregator.cli.records import Kept, Record, digest_of
+from aggregator.cli.foreign import Source, is_ours, read_tree, servers_in
+from aggregator.cli.records import Kept, Record
 from aggregator.cli.registry import ClientFiles, Found
 from aggregator.cli.vault import secrets_in
 
@@ -23,8 +24,8 @@ def undo(
     kept = record.load()
     changes = [_restored(each, place, options.name, environment) for each in kept]
     if not any(each.path == place.path for each in kept):
-        changes.append(_removed(place, options.name, None))
-    needed = [change for change in changes if change is not None and change.is_needed]
+        changes.append(_change(Kept(place.path, None, None), place, options.name))
+    needed = [change for change in changes if change.is_needed]
     if not needed:
         raise CommandError(f"`{options.name}` is not registered in {client.title}")
     secrets = secrets_in(read_tree(place.path)) if place.path.exists() else set[str]()
@@ -35,48 +36,80 @@ def undo(
         return ExitStatus.ERROR
     make(needed)
     record.forget()
-    environment.note(f"{client.title} no longer starts the aggregator")
+    environment.note(_outcome(client, place))
     return ExitStatus.FINE
 
 
-def _restored(kept: Kept, place: Found, name: str, environment: Environment) -> Change | None:
+def to_keep(changes: Sequence[Change], place: Found, name: str, record: Record) -> list[Kept]:
+    """Return what undoing needs to know of changes, so that it undoes earlier ones with them."""
+    earlier = {kept.path: kept for kept in record.load()}
+    return [
+        Kept(change.path, _reverted(change.before, earlier[change.path], place, name), change.after)
+        if change.path in earlier
+        else Kept(change.path, change.before, change.after)
+        for change in changes
+    ]
+
+
+def _restored(kept: Kept, place: Found, name: str, environment: Environment) -> Change:
+    change = _change(kept, place, name)
+    if change.before != kept.after:
+        is_client = kept.path == place.path
+        what = "only what was done here is undone" if is_client else "it stays as it is"
+        environment.warn(f"`{kept.path}` has been changed since; {what}")
+    return change
+
+
+def _change(kept: Kept, place: Found, name: str) -> Change:
     now = content(kept.path)
-    if digest_of(now) == kept.after:
-        private = kept.path.suffix == ".env" or kept.path.name == ".env"
-        return Change(kept.path, now, kept.before, confidential=private)
-    if kept.path != place.path:
-        environment.warn(f"`{kept.path}` has been changed since, and stays as it is")
-        return None
-    environment.warn(f"`{kept.path}` has been changed since; only what was done here is undone")
-    return _removed(place, name, kept.before)
+    private = kept.path.suffix == ".env" or kept.path.name == ".env"
+    return Change(kept.path, now, _reverted(now, kept, place, name), confidential=private)
 
 
-def _removed(place: Found, name: str, before: bytes | None) -> Change | None:
-    """Take our registration out of a file, and put back the servers that were moved."""
-    now = content(place.path)
-    if now is None:
-        return None
+def _reverted(now: bytes | None, kept: Kept, place: Found, name: str) -> bytes | None:
+    """Return a file without what an installation did to it."""
+    if now == kept.after:
+        return kept.before
+    if now is None or kept.path != place.path:
+        return now
     form = format_of(place.path)
-    text = now.decode("utf-8-sig")
     try:
+        text = now.decode("utf-8-sig")
         if found(form.read(text), (*place.keys, name)) is not None:
             text = form.drop(text, (*place.keys, name))
-        text = _put_back(form, text, place.keys, before)
+        for each, entry in _taken(form, kept, place, name).items():
+            if found(form.read(text), (*place.keys, each)) is None:
+                text = form.put(text, (*place.keys, each), entry, listed=place.listed)
     except (UneditableError, ValueError):
         raise CommandError(
             f"`{place.path}` is written in a way that cannot be changed safely",
             f"Remove `{'.'.join(place.keys)}.{name}` by hand",
         ) from None
-    return Change(place.path, now, text.encode())
+    return text.encode()
 
 
-def _put_back(form: Format, text: str, keys: Sequence[str], before: bytes | None) -> str:
-    old: Tree = form.read(before.decode("utf-8-sig")) if before else {}
-    servers = found(old, keys)
-    for name, entry in servers.items() if is_mapping(servers) else ():
-        if found(form.read(text), (*keys, name)) is None:
-            text = form.put(text, (*keys, name), entry)
-    return text
+def _taken(form: Format, kept: Kept, place: Found, name: str) -> dict[str, Any]:
+    """Return the servers that an installation moved away, and the one it replaced."""
+    before, after = (_servers(form, data, place.keys) for data in (kept.before, kept.after))
+    return {each: entry for each, entry in before.items() if each == name or each not in after}
+
+
+def _servers(form: Format, data: bytes | None, keys: Sequence[str]) -> dict[str, Any]:
+    servers = found(form.read(data.decode("utf-8-sig")), keys) if data else None
+    if is_list(servers):
+        return {str(each["name"]): each for each in servers if is_mapping(each) and "name" in each}
+    return servers if is_mapping(servers) else {}
+
+
+def _outcome(client: ClientFiles, place: Found) -> str:
+    servers = servers_in(Source(place.path, place.keys))
+    ours = [f"`{name}`" for name, entry in servers.items() if is_ours(entry)]
+    if not ours:
+        return f"{client.title} no longer starts the aggregator"
+    return (
+        f"{client.title} still starts the aggregator as {', '.join(ours)}, as it did before\n"
+        f"`aggregator install {client.name} --undo --name NAME` takes that away, too"
+    )
 
 
 def _secrets(kept: Kept) -> set[str]:

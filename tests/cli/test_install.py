@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from aggregator.cli.documents import format_of, found
 from aggregator.cli.environment import ExitStatus
 from aggregator.cli.foreign import Source, servers_in
 from aggregator.cli.registry import CLIENTS
-from tests.cli.shell import Shell, sample
+from tests.cli.shell import Ran, Shell, sample
 
 SERVERS = "servers:\n  notes:\n    command: notes-mcp\n    env: {KEY: '${NOTES_KEY}'}\n"
 NAMES = [client.name for client in CLIENTS]
@@ -21,6 +22,29 @@ KEPT_LOADED = {
     "goose": {"type": "stdio", "enabled": True},
     "opencode": {"type": "local", "enabled": True},
 }
+
+
+def servers_of(shell: Shell, client: str) -> dict[str, Any]:
+    """Return the servers in a client's file."""
+    place = shell.place(client)
+    return dict(servers_in(Source(place.path, place.keys)))
+
+
+def edit(shell: Shell, client: str, *, new: str, gone: str | None = None) -> None:
+    """Do as a client does that saves its file with another set of servers."""
+    place = shell.place(client)
+    form = format_of(place.path)
+    text = place.path.read_text(encoding="utf-8")
+    text = form.drop(text, (*place.keys, gone)) if gone else text
+    text = form.put(text, (*place.keys, new), {"name": new, "command": "x"}, listed=place.listed)
+    place.path.write_text(text, encoding="utf-8")
+
+
+def install_other(shell: Shell, client: str, *options: str) -> Ran:
+    """Install again, with another file of servers."""
+    other = shell.project / "team.yaml"
+    other.write_text(SERVERS, encoding="utf-8")
+    return shell.run("install", client, "--yes", "--config", str(other), *options)
 
 
 @pytest.mark.parametrize("client", NAMES)
@@ -143,6 +167,80 @@ def test_installing_again_keeps_the_first_backup(shell: Shell) -> None:
     assert again.status is ExitStatus.FINE
     assert "already" in same.err
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("edited_again", [False, True])
+@pytest.mark.parametrize("client", NAMES)
+def test_undoing_two_installations_leaves_what_the_client_wrote_between_them(
+    shell: Shell, client: str, edited_again: bool
+) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give(client)
+    before = servers_of(shell, client)
+    shell.run("install", client, "--yes")
+    gone = next(name for name in before if name != "developer")
+    edit(shell, client, gone=gone, new="added")
+    expected = {name: before[name] for name in before if name != gone}
+
+    install_other(shell, client)
+    if edited_again:
+        edit(shell, client, gone="added", new="later")
+    undone = shell.run("install", client, "--undo", "--yes")
+
+    assert undone.status is ExitStatus.FINE, undone.err
+    assert "no longer starts the aggregator" in undone.err
+    added = "later" if edited_again else "added"
+    assert servers_of(shell, client) == {**expected, added: {"name": added, "command": "x"}}
+    assert path.read_text(encoding="utf-8").count("servers.yaml") == 0
+
+
+@pytest.mark.parametrize("client", [name for name in NAMES if name != "librechat"])
+def test_undoing_two_moves_gives_back_the_servers_of_both(shell: Shell, client: str) -> None:
+    shell.give(client)
+    before = servers_of(shell, client)
+    shell.run("install", client, "--move", "--yes")
+    edit(shell, client, new="added")
+
+    moved = install_other(shell, client, "--move")
+    shell.run("install", client, "--undo", "--yes")
+
+    assert "`added` from" in moved.err
+    added = {"added": {"name": "added", "command": "x"}}
+    assert servers_of(shell, client) == {**before, **added}
+
+
+def test_undoing_says_so_if_the_aggregator_was_registered_before(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.place("cursor").path
+    path.parent.mkdir()
+    path.write_text(
+        '{"mcpServers": {"toolbox": {"command": "aggregator", "args": ["serve"]}}}',
+        encoding="utf-8",
+    )
+    before = path.read_bytes()
+    shell.run("install", "cursor", "--yes")
+
+    undone = shell.run("install", "cursor", "--undo", "--yes")
+
+    assert path.read_bytes() == before
+    assert "Cursor still starts the aggregator as `toolbox`" in undone.err
+    again = shell.run("install", "cursor", "--undo", "--yes", "--name", "toolbox")
+    assert "no longer starts the aggregator" in again.err
+
+
+def test_one_of_two_registrations_can_be_undone_after_the_other(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor")
+    before = servers_of(shell, "cursor")
+    shell.run("install", "cursor", "--yes")
+    shell.run("install", "cursor", "--name", "team", "--yes")
+
+    first = shell.run("install", "cursor", "--undo", "--yes")
+    second = shell.run("install", "cursor", "--name", "team", "--undo", "--yes")
+
+    assert "Cursor still starts the aggregator as `team`" in first.err
+    assert "no longer starts the aggregator" in second.err
+    assert servers_of(shell, "cursor") == before
 
 
 def test_a_project_can_have_a_registration_of_its_own(shell: Shell) -> None:
