@@ -5,8 +5,8 @@ the handshake era asks is given to it as the result of the request; meanwhile th
 """
 
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -44,8 +44,10 @@ class _Call:
         self.caller = caller
         self.scope = anyio.CancelScope()
         self.news = anyio.Event()
+        """Set when there is a question or the outcome, and itself replaced with it."""
         self.outcome: dict[str, Any] | Exception | None = None
         self._lot = lot
+        self._waiting: list[Caller] = []
         self._questions: dict[str, _Question] = {}
         self._numbers = count(1)
 
@@ -79,7 +81,7 @@ class _Call:
             raise MCPError(types.INTERNAL_ERROR, "Too many calls wait for answers already")
         question = _Question(method, params)
         self._questions[f"question-{next(self._numbers)}"] = question
-        self.news.set()
+        self.stir()
         await question.answered.wait()
         return question.answer
 
@@ -89,6 +91,26 @@ class _Call:
             question = self._questions.pop(key)
             question.answer = dict(responses[key])
             question.answered.set()
+
+    def stir(self) -> None:
+        """Have all requests that wait look again."""
+        news, self.news = self.news, anyio.Event()
+        news.set()
+
+    @contextmanager
+    def awaited(self, caller: Caller) -> Generator[None, None, None]:
+        """Count one request among those that wait, and give the call up with the last of them."""
+        self.caller = caller
+        self._waiting.append(caller)
+        try:
+            yield
+        except anyio.get_cancelled_exc_class():
+            if len(self._waiting) == 1:
+                self.scope.cancel()
+            raise
+        finally:
+            self._waiting.remove(caller)
+            self.caller = self._waiting[-1] if self._waiting else caller
 
     @property
     def questions(self) -> dict[str, Any]:
@@ -129,7 +151,7 @@ class Parking:
         call = _Call(self, caller)
         self._calls[call.ticket] = call
         self._group.start_soon(self._hold, call, run)
-        return await self._await(call)
+        return await self._await(call, caller)
 
     async def resume(
         self, ticket: str, responses: Mapping[str, Any], caller: Caller
@@ -146,25 +168,20 @@ class Parking:
                 "The call that asked for this is over: it waited too long, or its server went "
                 "away. Start again without `requestState`",
             )
-        call.caller = caller
         call.scope.deadline = math.inf
         call.answer(responses)
-        return await self._await(call)
+        return await self._await(call, caller)
 
     def questions(self, ticket: str) -> dict[str, Any]:
         """Return what a parked call waits for."""
         call = self._calls.get(ticket)
         return {} if call is None else call.questions
 
-    async def _await(self, call: _Call) -> dict[str, Any] | str:
-        """Wait for a call's result or its next question; give it up with the request."""
-        try:
+    async def _await(self, call: _Call, caller: Caller) -> dict[str, Any] | str:
+        """Wait for a call's result or its next question."""
+        with call.awaited(caller):
             while call.outcome is None and not call.questions:
-                call.news = anyio.Event()
                 await call.news.wait()
-        except anyio.get_cancelled_exc_class():
-            call.scope.cancel()
-            raise
         if call.outcome is None:
             call.scope.deadline = anyio.current_time() + PARKED_FOR
             return call.ticket
@@ -183,4 +200,4 @@ class Parking:
             if call.outcome is None:
                 call.outcome = gone
             self._calls.pop(call.ticket, None)
-            call.news.set()
+            call.stir()
