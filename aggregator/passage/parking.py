@@ -21,7 +21,7 @@ from aggregator.catalog import JsonObject, is_object
 from aggregator.inflight import Announce, Caller, Era
 
 MAX_PARKED = 256
-"""Calls that may wait for answers at a time."""
+"""Calls that may wait for answers, or to be collected, at a time."""
 PARKED_FOR = 600.0
 """Seconds a client has to answer."""
 
@@ -46,6 +46,8 @@ class _Call:
         self.news = anyio.Event()
         """Set when there is a question or the outcome, and itself replaced with it."""
         self.outcome: dict[str, Any] | Exception | None = None
+        self.collected = anyio.Event()
+        """Set when the outcome has been given to a request."""
         self._lot = lot
         self._waiting: list[Caller] = []
         self._questions: dict[str, _Question] = {}
@@ -91,6 +93,14 @@ class _Call:
             question = self._questions.pop(key)
             question.answer = dict(responses[key])
             question.answered.set()
+
+    async def finish(self, run: Run) -> None:
+        """Take the call to its outcome."""
+        try:
+            self.outcome = await run(self)
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+            self.outcome = error
+        self.stir()
 
     def stir(self) -> None:
         """Have all requests that wait look again."""
@@ -165,8 +175,8 @@ class Parking:
         if call is None:
             raise MCPError(
                 types.INVALID_PARAMS,
-                "The call that asked for this is over: it waited too long, or its server went "
-                "away. Start again without `requestState`",
+                "The call that asked for this is over: it waited too long, or its result has been "
+                "given already. Start again without `requestState`",
             )
         call.scope.deadline = math.inf
         call.answer(responses)
@@ -185,19 +195,19 @@ class Parking:
         if call.outcome is None:
             call.scope.deadline = anyio.current_time() + PARKED_FOR
             return call.ticket
+        call.collected.set()
         if isinstance(call.outcome, Exception):
             raise call.outcome
         return call.outcome
 
     async def _hold(self, call: _Call, run: Run) -> None:
-        gone = MCPError(types.INVALID_PARAMS, "The call was given up")
+        """Keep a call until its outcome is collected, or its time is over."""
         try:
             with call.scope:
-                call.outcome = await run(call)
-        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
-            call.outcome = error
+                await call.finish(run)
+                await call.collected.wait()
         finally:
             if call.outcome is None:
-                call.outcome = gone
+                call.outcome = MCPError(types.INVALID_PARAMS, "The call was given up")
             self._calls.pop(call.ticket, None)
             call.stir()

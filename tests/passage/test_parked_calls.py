@@ -3,7 +3,9 @@
 import anyio
 import anyio.abc
 import pytest
+from mcp.shared.exceptions import MCPError
 
+from aggregator.passage.parking import PARKED_FOR
 from tests.passage.raw import Dispatch, Json, RawClient, RawServer, raw_client, without_envelope
 from tests.peers import Era, aggregating, ready
 
@@ -140,3 +142,62 @@ async def test_a_call_is_given_up_with_the_last_request_that_waits_for_it() -> N
                 second.scope.cancel()
             with anyio.fail_after(0.1):
                 await server.cancelled.wait()
+
+
+class Impatient(RawServer):
+    """A server of the handshake era that waits a minute for an answer, and then does without."""
+
+    def __init__(self, *outcomes: Json | MCPError) -> None:
+        super().__init__("handshake")
+        self._outcomes = list(outcomes)
+        self.tool("work", self._work)
+
+    async def _work(self, _context: Dispatch, _params: Json) -> Json:
+        with anyio.move_on_after(60):
+            await self.ask("elicitation/create", {"message": "Well?"})
+        outcome = self._outcomes.pop(0)
+        if isinstance(outcome, MCPError):
+            raise outcome
+        return outcome
+
+
+async def test_the_result_of_a_call_that_ended_while_it_was_parked_is_given_once() -> None:
+    server = Impatient({"content": [], "structuredContent": {"acted": True}})
+
+    async with aggregating({"peer": server.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", ABLE) as client:
+            again = answering(await client.request("tools/call", CALL))
+            await anyio.sleep(120)
+            result = await client.request("tools/call", again)
+            with pytest.raises(MCPError, match="given already"):
+                await client.request("tools/call", again)
+
+    assert result["structuredContent"] == {"acted": True}
+    assert server.methods().count("tools/call") == 1
+
+
+async def test_the_error_of_a_call_that_ended_while_it_was_parked_is_given() -> None:
+    server = Impatient(MCPError(-32000, "Nobody answered"))
+
+    async with aggregating({"peer": server.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", ABLE) as client:
+            again = answering(await client.request("tools/call", CALL))
+            await anyio.sleep(120)
+            with pytest.raises(MCPError, match="Nobody answered"):
+                await client.request("tools/call", again)
+
+
+async def test_a_result_that_nobody_collects_is_kept_as_long_as_a_question() -> None:
+    server = Impatient({"content": []}, {"content": []})
+
+    async with aggregating({"peer": server.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", ABLE) as client:
+            early, late = [answering(await client.request("tools/call", CALL)) for _ in range(2)]
+            await anyio.sleep(PARKED_FOR - 1)
+            assert (await client.request("tools/call", early))["content"] == []
+            await anyio.sleep(2)
+            with pytest.raises(MCPError, match="waited too long"):
+                await client.request("tools/call", late)
