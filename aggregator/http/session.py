@@ -3,7 +3,9 @@
 import random
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import Self
 
 import anyio
 import anyio.abc
@@ -21,7 +23,7 @@ from aggregator.http.exchange import (
     encoded,
     kind,
 )
-from aggregator.http.fault import SessionExpiredError, UndoneError, of_status, turned_away
+from aggregator.http.fault import UndoneError, of_status, turned_away
 from aggregator.http.traffic import Traffic
 from aggregator.stdio.decoding import Noise, decode
 
@@ -33,6 +35,29 @@ TELLING = 10.0
 INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
 CHANGED = JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
 """What may have been said while nobody listened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a server wants to hear with each message of a session."""
+
+    id: str | None = None
+    version: str | None = None
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Self:
+        """Return what the answer to `initialize` says of the session that it opens."""
+        version = (exchange.result or {}).get("protocolVersion")
+        return cls(exchange.session_id, version if isinstance(version, str) else None)
+
+    def headers(self, *, accept: str = f"{JSON}, {EVENTS}") -> dict[str, str]:
+        """Return what a message is sent with."""
+        known = {"mcp-session-id": self.id, "mcp-protocol-version": self.version}
+        return {
+            "accept": accept,
+            "content-type": JSON,
+            **{name: value for name, value in known.items() if value is not None},
+        }
 
 
 class Session:
@@ -52,39 +77,34 @@ class Session:
         self._traffic = traffic
         self._group = group
         self._jitter = jitter
-        self._id: str | None = None
-        self._version: str | None = None
+        self._terms = Terms()
         self._opening: JSONRPCRequest | None = None
         self._renewing = anyio.Lock()
         self._listener = anyio.CancelScope()
 
-    def headers(self, *, accept: str = f"{JSON}, {EVENTS}") -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
         """Return what a message of this session is sent with."""
-        known = {"mcp-session-id": self._id, "mcp-protocol-version": self._version}
-        return {
-            "accept": accept,
-            "content-type": JSON,
-            **{name: value for name, value in known.items() if value is not None},
-        }
+        return self._terms.headers()
 
     def note(self, exchange: Exchange) -> None:
         """Take over what the answer to `initialize` says of the session."""
         if exchange.result is not None:
-            version = exchange.result.get("protocolVersion")
             self._opening = exchange.request
-            self._id = exchange.session_id
-            self._version = version if isinstance(version, str) else None
+            self._terms = Terms.of(exchange)
 
     async def tell(self, message: JSONRPCMessage) -> None:
         """Send what has no answer; if that fails twice, there is nobody to tell."""
+        await self._tell(message, self._terms)
+
+    async def _tell(self, message: JSONRPCMessage, terms: Terms) -> None:
         with anyio.move_on_after(TELLING):
             # A connection that was kept may be closed by the time it is used.
-            if not await self._told(message):
-                await self._told(message)
+            if not await self._told(message, terms):
+                await self._told(message, terms)
 
-    async def _told(self, message: JSONRPCMessage) -> bool:
+    async def _told(self, message: JSONRPCMessage, terms: Terms) -> bool:
         try:
-            async with self._endpoint.send("POST", self.headers(), encoded(message)):
+            async with self._endpoint.send("POST", terms.headers(), encoded(message)):
                 return True
         except UndoneError:
             return False
@@ -98,11 +118,10 @@ class Session:
         async with self._renewing:
             if self.generation == generation:
                 await self._begin_anew()
-                self.generation += 1
 
     async def part(self) -> None:
         """End the session, if there is one and the server is there to hear of it."""
-        if self._id is None or self._traffic.is_lost:
+        if self._terms.id is None or self._traffic.is_lost:
             return
         with anyio.move_on_after(PARTING, shield=True):
             try:
@@ -120,26 +139,30 @@ class Session:
     async def _begin_anew(self) -> None:
         if self._opening is None:
             raise turned_away("it does not know its own session")
-        version = self._version
-        await self._reopen(self._opening)
-        if self._version != version:
+        terms = await self._reopened(self._opening)
+        if terms.version != self._terms.version:
             error = turned_away("it came back with another version of the protocol")
             self._traffic.lose(error.undone)
             raise error
-        await self.tell(INITIALIZED)
+        await self._tell(INITIALIZED, terms)
+        # Not before: in the old session the server says what is wrong, so that whoever calls
+        # meanwhile waits for this, and whoever calls after this has failed tries it again.
+        self._terms = terms
+        self.generation += 1
         self.listen()
         await self._traffic.deliver(CHANGED)
 
-    async def _reopen(self, opening: JSONRPCRequest) -> None:
-        self._id = self._version = None
+    async def _reopened(self, opening: JSONRPCRequest) -> Terms:
         exchange = Exchange(self._endpoint, opening, _ignore)
         try:
-            await exchange.run(self.headers())
-        except (UndoneError, SessionExpiredError) as error:
-            raise turned_away(f"its session ended and no other could be had: {error}") from error
+            await exchange.run(Terms().headers())
+        except UndoneError as error:
+            reason = f"its session ended and no other could be had: {error}"
+            undone = replace(error.undone, reason=reason, may_have_run=False)
+            raise UndoneError(undone, is_unreachable=error.is_unreachable) from error
         if exchange.result is None:
             raise turned_away("its session ended and it refused another")
-        self.note(exchange)
+        return Terms.of(exchange)
 
     async def _listen(self, scope: anyio.CancelScope) -> None:
         with scope:
@@ -156,7 +179,7 @@ class Session:
     async def _hear(self, place: Place, *, is_first: bool) -> bool:
         """Hand on announcements until their stream ends; return whether to open it again."""
         generation = self.generation
-        headers = self.headers(accept=EVENTS)
+        headers = self._terms.headers(accept=EVENTS)
         if place.id:
             headers["last-event-id"] = place.id
         try:
@@ -182,7 +205,7 @@ class Session:
     def _unheard(self, response: httpx2.Response, generation: int) -> bool:
         """Act on a stream of announcements that was not given; return whether to ask again."""
         status = response.status_code
-        if status == HTTPStatus.NOT_FOUND and self._id is not None:
+        if status == HTTPStatus.NOT_FOUND and self._terms.id is not None:
             self._group.start_soon(self._renew_unasked, generation)
             return False
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
