@@ -78,13 +78,16 @@ class _Call:
         await self.caller.tell(method, params)
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
-        """Keep a question until the client has answered it."""
+        """Keep a question until the client has answered it, or its server takes it back."""
         if self._lot.is_full:
             raise MCPError(types.INTERNAL_ERROR, "Too many calls wait for answers already")
-        question = _Question(method, params)
-        self._questions[f"question-{next(self._numbers)}"] = question
+        key, question = f"question-{next(self._numbers)}", _Question(method, params)
+        self._questions[key] = question
         self.stir()
-        await question.answered.wait()
+        try:
+            await question.answered.wait()
+        finally:
+            self._questions.pop(key, None)
         return question.answer
 
     def answer(self, responses: Mapping[str, Any]) -> None:

@@ -201,3 +201,30 @@ async def test_a_result_that_nobody_collects_is_kept_as_long_as_a_question() -> 
             await anyio.sleep(2)
             with pytest.raises(MCPError, match="waited too long"):
                 await client.request("tools/call", late)
+
+
+async def test_a_question_that_its_server_took_back_is_not_asked_again() -> None:
+    async def work(_context: Dispatch, _params: Json) -> Json:
+        with anyio.move_on_after(60):
+            await server.ask("elicitation/create", {"message": "First?"})
+        answer = await server.ask("elicitation/create", {"message": "Second?"})
+        return {"content": [], "structuredContent": answer}
+
+    server = RawServer("handshake")
+    server.tool("work", work)
+
+    async with aggregating({"peer": server.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", ABLE) as client:
+            first = await client.request("tools/call", CALL)
+            await anyio.sleep(120)
+            unanswered: Json = {**answering(first), "inputResponses": {}}
+            second = await client.request("tools/call", unanswered)
+            result = await client.request("tools/call", answering(second))
+
+    asked = [
+        [each["params"]["message"] for each in asking["inputRequests"].values()]
+        for asking in (first, second)
+    ]
+    assert asked == [["[peer] First?"], ["[peer] Second?"]]
+    assert result["structuredContent"] == ACCEPT
