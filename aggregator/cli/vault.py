@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote
 
 from aggregator.cli.dialects import variable_name
 from aggregator.cli.documents import is_list, is_mapping
@@ -12,6 +12,12 @@ from aggregator.secrecy import SHORTEST, is_secret, looks_secret, names_secret
 
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)
 _OPTION = re.compile(r"(?P<option>--?[\w.-]+)=(?P<value>.+)", re.DOTALL)
+_REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\{")
+# A default may hold what would end the user, so a reference is taken whole.
+_PASSWORD = re.compile(
+    r"(?<=://)(?P<user>(?:\$\{(?:[^{}]|\{[^{}]*\})*+\}|[^\s/?#@:])*+):(?P<password>[^\s/?#]+)(?=@)"
+)
+_QUERY = re.compile(r"(?<=[?&])(?P<name>[^\s?&#=]+)=(?P<value>[^\s&#]+)")
 
 
 @dataclass
@@ -37,20 +43,24 @@ class Vault:
         return changed
 
     def _variable(self, server: str, name: str, value: object) -> object:
-        if not isinstance(value, str) or not is_secret(name, value):
+        if not isinstance(value, str):
             return value
+        if not is_secret(name, value):
+            return self._address(server, value)
         return self._hidden(server, variable_name(name), value)
 
     def _header(self, server: str, name: str, value: object) -> object:
-        if not isinstance(value, str) or not is_secret(name, value):
+        if not isinstance(value, str):
             return value
+        if not is_secret(name, value):
+            return self._address(server, value)
         scheme = _SCHEME.fullmatch(value.strip())
         if scheme:
             return f"{scheme['scheme']} {self._hidden(server, 'TOKEN', scheme['value'], own=True)}"
         return self._hidden(server, variable_name(name), value, own=True)
 
     def _arguments(self, server: str, arguments: list[Any]) -> list[Any]:
-        """Hide `--token=…`, what follows `--token`, and what looks like a secret anywhere."""
+        """Hide `--token=…`, what follows `--token`, and what is or has a secret anywhere."""
         hidden: list[Any] = []
         before = ""
         for argument in arguments:
@@ -68,22 +78,24 @@ class Vault:
         if looks_secret(text) or (follows and is_secret("key", text)):
             name = variable_name(before) if follows else "SECRET"
             return self._hidden(server, name, text, own=True)
-        return text
+        return self._address(server, text)
 
-    def _address(self, server: str, url: str) -> str:
-        """Hide a password and what is sent in a query."""
-        try:
-            parts = urlsplit(url)
-            password = parts.password
-        except ValueError:
-            return url
-        if password and "${" not in password:
-            url = url.replace(password, self._hidden(server, "PASSWORD", password, own=True), 1)
-        for name, value in parse_qsl(parts.query):
-            if len(value) >= SHORTEST and is_secret(name, value) and f"={value}" in url:
-                hidden = self._hidden(server, variable_name(name), value, own=True)
-                url = url.replace(f"={value}", f"={hidden}", 1)
-        return url
+    def _address(self, server: str, text: str) -> str:
+        """Hide the passwords of addresses in a text, and the secrets in their queries."""
+        text = _PASSWORD.sub(lambda match: self._password(server, match), text)
+        return _QUERY.sub(lambda match: self._parameter(server, match), text)
+
+    def _password(self, server: str, match: re.Match[str]) -> str:
+        user, password = match["user"], match["password"]
+        if _REFERENCE.search(password):
+            return match[0]
+        return f"{user}:{self._hidden(server, 'PASSWORD', password, own=True)}"
+
+    def _parameter(self, server: str, match: re.Match[str]) -> str:
+        name, value = match["name"], match["value"]
+        if len(value) < SHORTEST or not is_secret(unquote(name), unquote(value)):
+            return match[0]
+        return f"{name}={self._hidden(server, variable_name(unquote(name)), value, own=True)}"
 
     def _hidden(self, server: str, name: str, written: str, *, own: bool = False) -> str:
         """Keep a value under a name that no other value has, and return the reference."""

@@ -184,6 +184,22 @@ def test_a_secret_moves_to_a_file_for_its_owner_alone_and_is_never_shown(shell: 
     assert servers[ServerName("tracker")].env["TRACKER_TOKEN"] == "trk-0123456789abcdef"  # noqa: S105 - a sample
 
 
+def test_the_password_of_a_connection_string_is_neither_shown_nor_written(shell: Shell) -> None:
+    address = "postgresql://app:hunter2hunter2@db/x"
+    entry = {"command": "pg-mcp", "args": [address], "env": {"DATABASE_URL": address}}
+    (shell.project / "m.json").write_text(
+        json.dumps({"mcpServers": {"pg": entry}}), encoding="utf-8"
+    )
+
+    ran = shell.run("import", "m.json", "--yes")
+
+    target = shell.project / "servers.yaml"
+    assert "hunter2" not in ran.out + ran.err + target.read_text(encoding="utf-8")
+    assert (shell.project / ".env").read_text(encoding="utf-8") == "PG_PASSWORD=hunter2hunter2\n"
+    server = load_config(target, {}).servers[ServerName("pg")]
+    assert (server.args, server.env) == ((address,), {"DATABASE_URL": address})
+
+
 def test_comments_of_a_file_that_is_there_survive(shell: Shell) -> None:
     written = "# mine\nservers:\n  notes:   # old\n    command: x\n\n# the end\n"
     path = shell.write_servers(written)

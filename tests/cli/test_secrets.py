@@ -1,12 +1,14 @@
 """Secrets are told from settings, and variables of every client become references."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aggregator.cli.dialects import Dialect
 from aggregator.cli.vault import Vault, env_lines, secrets_in
 from aggregator.config.dotenv import read_env_file
+from aggregator.config.variables import expand
 from aggregator.secrecy import is_secret, secret_arguments
 
 EVERY_WAY = ("env", "braces", "place", "input", "file", "bare", "percent", "curly", "secrets")
@@ -114,6 +116,82 @@ def test_secrets_leave_every_part_of_a_server() -> None:
         *("tttttttt", "kkkkkkkk", "sk-0123456789", "aaaaaaaa"),
         *("bbbbbbbb", "cccccccc", "pppppppp", "qqqqqqqq"),
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "emptied", "taken"),
+    [
+        ("postgresql://app:hunter2@db/x", "postgresql://app:${DB_PASSWORD}@db/x", "hunter2"),
+        ("https://admin1:admin@db/admin", "https://admin1:${DB_PASSWORD}@db/admin", "admin"),
+        ("redis://:p%40ss%2Fw@db:6379", "redis://:${DB_PASSWORD}@db:6379", "p%40ss%2Fw"),
+        ("amqp://u:p@ss@db", "amqp://u:${DB_PASSWORD}@db", "p@ss"),
+        ("mongodb://u:pw@a:1,b:2/x", "mongodb://u:${DB_PASSWORD}@a:1,b:2/x", "pw"),
+        ("--db=mysql://u:pw@db", "--db=mysql://u:${DB_PASSWORD}@db", "pw"),
+        ("psql pg://u:pw@db/x -c 1", "psql pg://u:${DB_PASSWORD}@db/x -c 1", "pw"),
+        ("pg://${U:-me}:pw@db", "pg://${U:-me}:${DB_PASSWORD}@db", "pw"),
+        ("${URL:-pg://u:pw@db}", "${URL:-pg://u:${DB_PASSWORD}@db}", "pw"),
+        ("pg://u:a$${b@db", "pg://u:${DB_PASSWORD}@db", "a${b"),
+        ("http://[db:pw@x", "http://[db:${DB_PASSWORD}@x", "pw"),
+        ("https://db/?apiKey=a%2Fbcdefg", "https://db/?apiKey=${DB_APIKEY}", "a%2Fbcdefg"),
+        (
+            "https://db/?x=longer&token=longer#y",
+            "https://db/?x=longer&token=${DB_TOKEN}#y",
+            "longer",
+        ),
+    ],
+)
+def test_a_password_leaves_an_address_wherever_it_stands(
+    written: str, emptied: str, taken: str
+) -> None:
+    for entry, expected in everywhere(written, emptied):
+        vault = Vault({})
+        assert vault.emptied("db", entry) == expected
+        assert list(vault.taken.values()) == [taken]
+        assert taken in secrets_in(entry)
+        assert expand(emptied, {**vault.taken, "U": "me"}) == expand(written, {"U": "me"})
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "postgresql://app:${DB_PASSWORD}@db/x",
+        "postgresql://${DB_USER}:${DB_PASSWORD:-a@b}@db/x",
+        "postgresql://${DB_USER:-a:b}@db/x",
+        "postgresql://app@db/x",
+        "postgresql://app:@db/x",
+        "http://localhost:8080/users/me@example.com",
+        "http://localhost:8080 me@example.com",
+        "@acme/server:1@2.0.0",
+        "https://db/?token=${DB_TOKEN}&page=longer",
+    ],
+)
+def test_an_address_without_a_password_stays_as_it_is(written: str) -> None:
+    vault = Vault({})
+
+    for entry, expected in everywhere(written, written):
+        assert vault.emptied("db", entry) == expected
+    assert vault.taken == {}
+
+
+def everywhere(written: str, emptied: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return a server for each place where an address may stand, as it is and as it is to be."""
+    return [
+        ({"url": written}, {"url": emptied}),
+        ({"args": ["-v", written]}, {"args": ["-v", emptied]}),
+        ({"env": {"DATABASE_URL": written}}, {"env": {"DATABASE_URL": emptied}}),
+        ({"headers": {"X-Upstream": written}}, {"headers": {"X-Upstream": emptied}}),
+    ]
+
+
+def test_each_password_has_a_variable_of_its_own() -> None:
+    vault = Vault({"A_PASSWORD": "of another"})
+    two = {"args": ["pg://u:first@x", "pg://u:second@x"], "env": {"URL": "pg://u:first@y"}}
+
+    of_a, of_b = vault.emptied("a", two), vault.emptied("b", two)
+
+    assert of_a["args"] == ["pg://u:${A_PASSWORD_2}@x", "pg://u:${A_PASSWORD_3}@x"]
+    assert of_a["env"] == {"URL": "pg://u:${A_PASSWORD_2}@y"}
+    assert of_b["args"] == ["pg://u:${B_PASSWORD}@x", "pg://u:${B_PASSWORD_2}@x"]
 
 
 def test_the_same_secret_is_kept_once() -> None:
