@@ -11,7 +11,7 @@ from aggregator.cli.documents import is_list, is_mapping
 from aggregator.secrecy import SHORTEST, is_secret, looks_secret, names_secret
 
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)
-_OPTION = re.compile(r"(?P<option>--?[\w.-]+)=(?P<value>.+)", re.DOTALL)
+_OPTION = re.compile(r"(?P<option>[\w.-]+)=(?P<value>.+)", re.DOTALL)
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\{")
 # A default may hold what would end the user, so a reference is taken whole.
 _PASSWORD = re.compile(
@@ -36,8 +36,9 @@ class Vault:
                 changed[key] = {
                     name: hide(server, name, value) for name, value in entry[key].items()
                 }
-        if is_list(entry.get("args")):
-            changed["args"] = self._arguments(server, entry["args"])
+        for key in ("command", "args"):
+            if is_list(entry.get(key)):
+                changed[key] = self._arguments(server, entry[key])
         if isinstance(entry.get("url"), str):
             changed["url"] = self._address(server, entry["url"])
         return changed
@@ -60,7 +61,7 @@ class Vault:
         return self._hidden(server, variable_name(name), value, own=True)
 
     def _arguments(self, server: str, arguments: list[Any]) -> list[Any]:
-        """Hide `--token=…`, what follows `--token`, and what is or has a secret anywhere."""
+        """Hide `--token=…` and `TOKEN=…`, what follows `--token`, and secrets anywhere."""
         hidden: list[Any] = []
         before = ""
         for argument in arguments:

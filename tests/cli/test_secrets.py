@@ -183,6 +183,20 @@ def everywhere(written: str, emptied: str) -> list[tuple[dict[str, Any], dict[st
     ]
 
 
+def test_secrets_leave_a_command_that_holds_its_arguments() -> None:
+    vault = Vault({})
+
+    emptied = vault.emptied(
+        "pg",
+        {"command": ["x", "-e", "LEVEL=info", "-e", "KEY=kkkkkkkk", "--token", "tttttttt"]},
+    )
+
+    assert emptied == {
+        "command": ["x", "-e", "LEVEL=info", "-e", "KEY=${PG_KEY}", "--token", "${PG_TOKEN}"]
+    }
+    assert vault.taken == {"PG_KEY": "kkkkkkkk", "PG_TOKEN": "tttttttt"}
+
+
 def test_each_password_has_a_variable_of_its_own() -> None:
     vault = Vault({"A_PASSWORD": "of another"})
     two = {"args": ["pg://u:first@x", "pg://u:second@x"], "env": {"URL": "pg://u:first@y"}}
