@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         return _list(options, environment)
     client = client_named(options.client)
     place = client.place(options.scope, environment)
-    record = Record(environment, client.name, place.path, options.name)
+    record = Record(environment, client.name, place, options.name)
     if options.undo:
         return undo(client, place, options, environment, record)
     return _install(client, place, options, environment, record)

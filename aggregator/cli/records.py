@@ -9,6 +9,7 @@ from typing import Any
 
 from aggregator.cli.changes import Change, content, make
 from aggregator.cli.environment import CommandError, Environment
+from aggregator.cli.registry import Found
 from aggregator.memory import state_path
 
 FOLDER = "installations"
@@ -26,13 +27,14 @@ class Kept:
 
 
 class Record:
-    """The files that one installation changed."""
+    """The files that one installation changed; a file may have places for several."""
 
-    def __init__(self, environment: Environment, client: str, path: Path, name: str) -> None:
+    def __init__(self, environment: Environment, client: str, place: Found, name: str) -> None:
         state = state_path(environment.variables, environment.platform)
         if state is None:
             raise CommandError("no directory for backups is known, as `HOME` is not set")
-        digest = sha256(f"{path}\0{name}".encode()).hexdigest()[:10]
+        where = "\0".join((str(place.path), *place.keys, name))
+        digest = sha256(where.encode()).hexdigest()[:10]
         self.folder = state.parent / FOLDER / f"{client}-{digest}"
 
     def load(self) -> list[Kept]:

@@ -253,6 +253,21 @@ def test_a_project_can_have_a_registration_of_its_own(shell: Shell) -> None:
     assert str(shell.project) in (shell.home / ".claude.json").read_text(encoding="utf-8")
 
 
+def test_undoing_in_one_scope_leaves_the_other_of_the_same_file(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("claude-code")
+    before = servers_of(shell, "claude-code")
+    shell.run("install", "claude-code", "--yes")
+    installed = servers_of(shell, "claude-code")
+    shell.run("install", "claude-code", "--scope", "local", "--yes")
+
+    shell.run("install", "claude-code", "--scope", "local", "--undo", "--yes")
+
+    assert servers_of(shell, "claude-code") == installed
+    shell.run("install", "claude-code", "--undo", "--yes")
+    assert servers_of(shell, "claude-code") == before
+
+
 def test_a_link_to_a_file_stays_a_link(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     real = shell.home / "dotfiles.json"
