@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import anyio
+import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
@@ -40,7 +41,12 @@ class Listening:
         self._uris: frozenset[str] = frozenset()
         self._numbers = count(1)
         self._latest = _Stream("")
+        self._refused: list[JsonObject] = []
+        """What the server did not want to tell of, since something else was last wanted."""
+        self._is_due = False
+        """Whether something else is wanted than was last asked for."""
         self._stirred = anyio.Event()
+        """Set when something else is wanted, or a stream has ended."""
         self._was_interrupted = False
         self._settled = anyio.Event()
 
@@ -53,6 +59,8 @@ class Listening:
         """Be told also when these resources change, and no others."""
         self._uris = frozenset(uris)
         self._settled = anyio.Event()
+        self._refused.clear()
+        self._is_due = True
         self._stirred.set()
         await self.settled()
 
@@ -70,19 +78,34 @@ class Listening:
         async with anyio.create_task_group() as group:
             held = None
             while True:
-                self._stirred = anyio.Event()
-                if wanted := self._filter():
-                    fresh = self._latest = _Stream(f"listen-{next(self._numbers)}")
-                    group.start_soon(self._hold, open_stream, fresh, wanted)
-                    with anyio.move_on_after(LISTEN_PATIENCE):
-                        await fresh.settled.wait()
-                    held = _replaced(held, fresh)
+                self._is_due = False
+                held = await self._replaced(held, group, open_stream)
                 self._settled.set()
                 await self._rest(held)
 
-    def _filter(self) -> dict[str, Any]:
-        wanted: dict[str, Any] = {f"{kind}ListChanged": True for kind in self._kinds}
-        return wanted | ({"resourceSubscriptions": sorted(self._uris)} if self._uris else {})
+    async def _replaced(
+        self, held: _Stream | None, group: anyio.abc.TaskGroup, open_stream: Open
+    ) -> _Stream | None:
+        """Close the earlier stream once a fresh one is open; keep it if that was refused."""
+        while wanted := self._filter():
+            fresh = self._latest = _Stream(f"listen-{next(self._numbers)}")
+            group.start_soon(self._hold, open_stream, fresh, wanted)
+            with anyio.move_on_after(LISTEN_PATIENCE):
+                await fresh.settled.wait()
+            if not fresh.is_refused:
+                if held is not None:
+                    held.scope.cancel()
+                return fresh
+            if held is not None and not held.is_over:
+                return held
+        return None
+
+    def _filter(self) -> JsonObject:
+        """Return what to ask for: all that is wanted, or lists alone if that was refused."""
+        lists = {f"{kind}ListChanged": True for kind in self._kinds}
+        whole = lists | ({"resourceSubscriptions": sorted(self._uris)} if self._uris else {})
+        left = [each for each in (whole, lists) if each not in self._refused]
+        return left[0] if left else {}
 
     async def _hold(self, open_stream: Open, stream: _Stream, wanted: JsonObject) -> None:
         try:
@@ -90,27 +113,21 @@ class Listening:
                 await open_stream(stream.number, {"notifications": wanted})
         except MCPError as error:
             # A stream that broke is opened again; one that was refused is not offered.
-            stream.is_refused = not isinstance(error.data, Undone)
+            if not isinstance(error.data, Undone):
+                stream.is_refused = True
+                self._refused.append(wanted)
         finally:
             stream.is_over = True
             stream.settled.set()
             if not (stream.is_refused or stream.scope.cancel_called):
-                self._stirred.set()
+                # What changes until the next acknowledgement goes untold.
+                self._was_interrupted = True
+            self._stirred.set()
 
     async def _rest(self, held: _Stream | None) -> None:
         """Wait until something else is wanted, or the stream is to be opened again."""
-        if held is None or not held.is_over:
+        while not self._is_due and (held is None or not held.is_over):
+            self._stirred = anyio.Event()
             await self._stirred.wait()
-        if held is not None and held.is_over and not self._latest.is_refused:
-            # What changes until the next acknowledgement goes untold.
-            self._was_interrupted = True
+        if held is not None and held.is_over:
             await anyio.sleep(LISTEN_PATIENCE)
-
-
-def _replaced(held: _Stream | None, fresh: _Stream) -> _Stream | None:
-    """Close the earlier stream once a fresh one is open; keep it if that was refused."""
-    if fresh.is_refused:
-        return held
-    if held is not None:
-        held.scope.cancel()
-    return fresh
