@@ -163,10 +163,13 @@ class Fleet:
                 reconfigured = self._reconfigured
                 while self._leavers:
                     group.start_soon(_let_go, self._leavers.pop())
-                while self._arrivals:
-                    await self._pace()
+                if not self._arrivals:
+                    await reconfigured.wait()
+                    continue
+                await self._pace()
+                # Whoever was to start may have left the configuration in the meantime.
+                if self._arrivals:
                     group.start_soon(_keep, self._arrivals.pop(0))
-                await reconfigured.wait()
 
     def reconfigure(self, config: Config) -> None:
         """Go over to another configuration, touching only the servers that it changes."""

@@ -25,7 +25,8 @@ class Listing:
         settings = self._fleet.config.settings
         self._configured = self._fleet.config
         self._measured = self._fleet.catalog
-        self._deferral = Deferral.starting(settings.tool_search, settings.context_window)
+        starting = Deferral.starting(settings.tool_search, settings.context_window)
+        self._deferral = starting.updated(self._measured)
         self._meta_tools = cache(self._define)
 
     def profile(self, conversation: Conversation) -> ClientProfile:

@@ -9,6 +9,7 @@ import mcp_types as types
 import pytest
 
 from aggregator.config import Config, Settings
+from aggregator.config.values import ToolSearchMode
 from tests.peers import (
     ERAS,
     Era,
@@ -17,6 +18,7 @@ from tests.peers import (
     aggregating,
     configured,
     connect_to,
+    never,
     ready,
     text_of,
     visiting,
@@ -122,3 +124,34 @@ async def test_settings_apply_to_clients_that_are_connected() -> None:
 
     assert before == ["ToolSearch", "CallTool", "CallReadOnlyTool"]
     assert after == ["db__query"]
+
+
+async def test_servers_that_wait_to_be_started_may_leave_the_configuration() -> None:
+    hanging = {f"hanging{number}": never() for number in range(8)}
+    ways = {**hanging, "late": connect_to(Peer("x")), "kept": connect_to(Peer("y"))}
+
+    async with aggregating(ways) as upstream:
+        await anyio.sleep(0.1)
+        assert "late" not in upstream.fleet.catalog.entries
+        upstream.fleet.reconfigure(configuration({name: {} for name in hanging}))
+        await anyio.sleep(1)
+        upstream.fleet.reconfigure(configuration({"kept": {}}))
+        await ready(upstream)
+
+        assert list(upstream.fleet.catalog.entries) == ["kept__y"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_tools_stay_deferred_when_only_a_setting_changes(era: Era) -> None:
+    peer = Peer(*(f"tool{number}" for number in range(50)))
+    auto = Settings(tool_search=ToolSearchMode(1), context_window=10_000)
+
+    async with aggregating({"db": connect_to(peer)}, settings=auto) as upstream:
+        async with visiting(upstream, era) as client:
+            await ready(upstream)
+            before = await client.list_tools()
+            settings = replace(auto, max_results=6)
+            upstream.fleet.reconfigure(configured({"db": {}}, settings))
+            after = await client.list_tools()
+
+    assert [tool.name for tool in after.tools] == [tool.name for tool in before.tools]
