@@ -191,7 +191,8 @@ class Downstream:
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[None, None]:
         """Take one of the calls that may be in flight, or wait in a queue of bounded length."""
-        if self._slots.statistics().tasks_waiting >= self._server.max_queued:
+        waiting = self._slots.statistics().tasks_waiting
+        if not self._slots.value and waiting >= self._server.max_queued:
             raise BusyError(self.name)
         self._requests += 1
         try:

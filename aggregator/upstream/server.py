@@ -26,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 from aggregator import __version__
 from aggregator.announce import Shown, announce
 from aggregator.asking import declared
-from aggregator.catalog import as_object
+from aggregator.catalog import as_object, is_object
 from aggregator.connect import LEVELS
 from aggregator.fleet import Fleet
 from aggregator.inflight import Era
@@ -331,7 +331,9 @@ def _is_well_formed(ctx: Context) -> bool:
     if era_of(ctx) == "handshake" and ctx.session.client_params is None:
         return False
     if ctx.method == "tools/call":
-        return isinstance((ctx.params or {}).get("name"), str)
+        params = ctx.params or {}
+        arguments = params.get("arguments")
+        return isinstance(params.get("name"), str) and (arguments is None or is_object(arguments))
     try:
         validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
     except (KeyError, ValidationError):
