@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import anyio
@@ -55,6 +55,8 @@ class SemanticIndex:
         self._outbox: deque[_Change | _Question] = deque()
         self._called = anyio.Event()
         """Set when there is something in the outbox."""
+        self._numbers = count(1)
+        """For questions: an answer that comes late is nobody else's."""
         self._questions: dict[int, _Question] = {}
         self._heard = anyio.Event()
         """Set when the process says that it is ready, or ends."""
@@ -91,14 +93,14 @@ class SemanticIndex:
         """Return how near each tool is to a query, unless that is not known in time."""
         if not self.ready or not self._roster.entries:
             return None
-        roster, question = self._roster, _Question(text)
-        self._questions[id(question)] = question
+        roster, question = self._roster, _Question(next(self._numbers), text)
+        self._questions[question.number] = question
         self._post(question)
         try:
             with anyio.move_on_after(ANSWER_WAIT):
                 await question.answered.wait()
         finally:
-            del self._questions[id(question)]
+            del self._questions[question.number]
         current = self.ready and roster is self._roster
         if not current or len(question.likeness) != len(roster.entries):
             return None
@@ -187,14 +189,15 @@ class _Change:
 class _Question:
     """One question that waits for its answer."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, number: int, text: str) -> None:
+        self.number = number
         self._text = text
         self.answered = anyio.Event()
         self.likeness = array("h")
 
     def line(self) -> bytes:
         """Return the message."""
-        return json.dumps({"ask": id(self), "text": self._text}).encode() + b"\n"
+        return json.dumps({"ask": self.number, "text": self._text}).encode() + b"\n"
 
     def answer(self, near: str) -> None:
         """Note what was answered."""

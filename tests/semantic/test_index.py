@@ -144,6 +144,32 @@ async def test_a_process_that_does_not_answer_is_not_waited_for() -> None:
         assert await index.nearness("delete") is None
 
 
+async def test_a_late_answer_is_not_taken_for_that_of_another_question() -> None:
+    """Questions are counted: no two have the same number, not even when one was given up."""
+    late = (
+        "import array, base64, json, sys\n"
+        "print('{\"ready\": 1}', flush=True)\n"
+        "answers = []\n"
+        "for message in map(json.loads, sys.stdin):\n"
+        "    if 'ask' in message:\n"
+        "        near = array.array('h', [message['ask'] % 1000])\n"
+        "        encoded = base64.b64encode(near).decode()\n"
+        "        answers.append(json.dumps({'answer': message['ask'], 'near': encoded}))\n"
+        "    if message.get('text') == 'delete':\n"
+        "        print(*answers, sep='\\n', flush=True)"
+    )
+    async with running(SemanticIndex([sys.executable, "-c", late])) as index:
+        index.update(FILES, [DELETE])
+        await index.until_ready()
+
+        with anyio.CancelScope() as given_up:
+            given_up.cancel()
+            await index.nearness("given up")
+        found = [await index.nearness("delete") for _ in range(3)]
+
+    assert [each and each.of(DELETE) for each in found] == [2, 3, 4]
+
+
 async def test_a_busy_process_does_not_delay_the_end(tmp_path: Path) -> None:
     stuck = "import time\nprint('{\"ready\": 1}', flush=True)\ntime.sleep(1000)"
     async with running(SemanticIndex([sys.executable, "-c", stuck])) as index:
