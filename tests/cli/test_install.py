@@ -209,6 +209,21 @@ def test_undoing_two_moves_gives_back_the_servers_of_both(shell: Shell, client: 
     assert servers_of(shell, client) == {**before, **added}
 
 
+def test_undoing_a_move_leaves_what_was_written_since(shell: Shell) -> None:
+    shell.give("cursor")
+    shell.run("install", "cursor", "--move", "--yes")
+    taken = shell.project / "servers.yaml"
+    taken.write_text(taken.read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
+    edit(shell, "cursor", new="tracker")
+
+    undone = shell.run("install", "cursor", "--undo", "--yes")
+
+    assert undone.status is ExitStatus.FINE
+    assert f"`{taken}` has been changed since; it stays as it is" in undone.err
+    assert taken.read_text(encoding="utf-8").endswith("# mine\n")
+    assert servers_of(shell, "cursor") == {"tracker": {"name": "tracker", "command": "x"}}
+
+
 def test_undoing_says_so_if_the_aggregator_was_registered_before(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     path = shell.place("cursor").path

@@ -197,6 +197,12 @@ def test_secrets_leave_a_command_that_holds_its_arguments() -> None:
     assert vault.taken == {"PG_KEY": "kkkkkkkk", "PG_TOKEN": "tttttttt"}
 
 
+def test_what_is_not_a_text_stays_as_it_is() -> None:
+    entry = {"env": {"API_KEY": None}, "headers": {"X-Api-Key": None}, "args": [None]}
+
+    assert Vault({}).emptied("a", entry) == entry
+
+
 def test_each_password_has_a_variable_of_its_own() -> None:
     vault = Vault({"A_PASSWORD": "of another"})
     two = {"args": ["pg://u:first@x", "pg://u:second@x"], "env": {"URL": "pg://u:first@y"}}
