@@ -113,7 +113,7 @@ class Listening:
                 await open_stream(stream.number, {"notifications": wanted})
         except MCPError as error:
             # A stream that broke is opened again; one that was refused is not offered.
-            if not isinstance(error.data, Undone):
+            if not (isinstance(error.data, Undone) or stream.settled.is_set()):
                 stream.is_refused = True
                 self._refused.append(wanted)
         finally:

@@ -342,6 +342,26 @@ async def test_lists_are_heard_of_where_a_refusal_comes_late() -> None:
     assert server.asked == [LISTS, ALL, LISTS]
 
 
+async def test_a_stream_of_changes_that_ends_in_an_error_is_opened_again() -> None:
+    """It was acknowledged, so what it was asked for is not refused."""
+
+    class Failing(Teller):
+        async def open_stream(self, number: str, params: JsonObject) -> Json:
+            await super().open_stream(number, params)
+            raise MCPError(types.INTERNAL_ERROR, "Out of order")
+
+    server = Failing()
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.listening.run, server.open_stream)
+        await server.listening.settled()
+        server.end()
+        await anyio.sleep(LISTEN_PATIENCE * 10)
+        group.cancel_scope.cancel()
+
+    assert server.asked == [LISTS, LISTS]
+    assert len(server.missed) == 1
+
+
 async def test_a_server_with_room_for_one_stream_is_asked_for_one() -> None:
     server = Single()
     async with anyio.create_task_group() as group:
