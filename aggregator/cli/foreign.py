@@ -105,7 +105,8 @@ def servers_in(source: Source) -> Mapping[str, Mapping[str, Any]]:
     if is_list(value):
         named = [each for each in value if is_mapping(each)]
         return {str(each.get("name")): each for each in named}
-    return {str(key): each for key, each in value.items() if is_mapping(each)} if value else {}
+    entries = value if is_mapping(value) else {}
+    return {str(key): each for key, each in entries.items() if is_mapping(each)}
 
 
 def foreign_servers(source: Source, environment: Environment) -> list[Foreign]:
@@ -117,12 +118,15 @@ def foreign_servers(source: Source, environment: Environment) -> list[Foreign]:
     ]
 
 
-def is_ours(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry is a registration of the aggregator itself."""
+def is_ours(entry: object) -> bool:
+    """Return whether an entry is a registration of the aggregator itself, however it is started."""
+    if not is_mapping(entry):
+        return False
     words = [*_list(entry.get("command") or entry.get("cmd")), *_list(entry.get("args"))]
     program = Path(words[0]).stem if words else ""
-    is_module = ("-m", "aggregator") in pairwise(words)
-    return "serve" in words and (program == "aggregator" or is_module)
+    pairs = list(pairwise(words))
+    by_other = ("-m", "aggregator") in pairs or ("aggregator", "serve") in pairs
+    return "serve" in words and (program == "aggregator" or by_other)
 
 
 def _foreign(

@@ -11,7 +11,7 @@ from typing import Any
 from aggregator.cli.changes import Change, check, content, make, show
 from aggregator.cli.documents import UneditableError, format_of, found
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.foreign import Foreign, Source, foreign_servers, read_tree
+from aggregator.cli.foreign import Foreign, Source, foreign_servers, is_ours, read_tree
 from aggregator.cli.importing import tell
 from aggregator.cli.inspect import as_json
 from aggregator.cli.plan import Plan, plan_import
@@ -96,6 +96,7 @@ def _install(
     environment: Environment,
     record: Record,
 ) -> ExitStatus:
+    _check_name(client, place, options.name)
     config = config_path(options.config, environment).absolute()
     plan = _plan(client, place, config, environment) if options.move else None
     _check_config(config, plan)
@@ -119,6 +120,20 @@ def _install(
         f"Backups are in `{record.folder}`; `aggregator install {client.name} --undo` restores them"
     )
     return ExitStatus.FINE
+
+
+def _check_name(client: ClientFiles, place: Found, name: str) -> None:
+    """Refuse to replace a server that is the client's own.
+
+    Raises:
+        CommandError: One has the name that we would have.
+    """
+    entry = found(read_tree(place.path), (*place.keys, name)) if place.path.exists() else None
+    if entry is not None and not is_ours(entry):
+        raise CommandError(
+            f"{client.title} has a server `{name}` that is not the aggregator",
+            "`--name NAME` registers the aggregator under another name",
+        )
 
 
 def _plan(client: ClientFiles, place: Found, config: Path, environment: Environment) -> Plan:

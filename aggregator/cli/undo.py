@@ -75,7 +75,7 @@ def _reverted(now: bytes | None, kept: Kept, place: Found, name: str) -> bytes |
     form = format_of(place.path)
     try:
         text = now.decode("utf-8-sig")
-        if found(form.read(text), (*place.keys, name)) is not None:
+        if is_ours(found(form.read(text), (*place.keys, name))):
             text = form.drop(text, (*place.keys, name))
         for each, entry in _taken(form, kept, place, name).items():
             if found(form.read(text), (*place.keys, each)) is None:

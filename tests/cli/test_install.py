@@ -243,6 +243,53 @@ def test_undoing_says_so_if_the_aggregator_was_registered_before(shell: Shell) -
     assert "no longer starts the aggregator" in again.err
 
 
+def write_toolbox(shell: Shell, *command: str) -> Path:
+    """Let Cursor have a server of the name that we would have."""
+    path = shell.place("cursor").path
+    path.parent.mkdir()
+    program, *arguments = command
+    entry = {"command": program, "args": arguments}
+    path.write_text(json.dumps({"mcpServers": {"toolbox": entry}}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("options", [(), ("--move",)])
+def test_a_server_of_the_same_name_is_not_replaced(shell: Shell, options: tuple[str, ...]) -> None:
+    shell.write_servers(SERVERS)
+    path = write_toolbox(shell, "/opt/google/toolbox", "--prebuilt", "postgres")
+    before = path.read_bytes()
+
+    ran = shell.run("install", "cursor", "--yes", *options)
+    undone = shell.run("install", "cursor", "--undo", "--yes")
+
+    assert (ran.status, undone.status) == (ExitStatus.ERROR, ExitStatus.ERROR)
+    assert "Cursor has a server `toolbox` that is not the aggregator" in ran.err
+    assert "--name NAME" in ran.err
+    assert path.read_bytes() == before
+    named = shell.run("install", "cursor", "--yes", "--name", "agg", *options)
+    assert named.status is ExitStatus.FINE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("/old/bin/aggregator", "serve", "--config", "old.yaml"),
+        ("/old/bin/python3", "-m", "aggregator", "serve"),
+        ("uv", "run", "--directory", "/src", "aggregator", "serve"),
+    ],
+)
+def test_another_registration_of_the_aggregator_is_replaced(
+    shell: Shell, command: tuple[str, ...]
+) -> None:
+    shell.write_servers(SERVERS)
+    write_toolbox(shell, *command)
+
+    ran = shell.run("install", "cursor", "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert str(shell.project / "servers.yaml") in servers_of(shell, "cursor")["toolbox"]["args"]
+
+
 def test_one_of_two_registrations_can_be_undone_after_the_other(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     shell.give("cursor")
