@@ -5,6 +5,7 @@ the number away, so a signal never reaches a stranger.
 """
 
 import errno
+import logging
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import IO
 
 import anyio
+
+logger = logging.getLogger(__name__)
 
 GRACE = 2.0
 """Seconds a process has to end by itself, and again after SIGTERM."""
@@ -180,7 +183,9 @@ def _reason(
         return f"the working directory `{cwd}` does not exist"
     match error:
         case FileNotFoundError() if os.sep not in command:
-            problem = f"was not found on PATH ({environment.get('PATH', '')})"
+            # The whole of it would fill every answer that names the reason.
+            logger.debug("`%s` was looked for in %s", command, environment.get("PATH", ""))
+            problem = "was not found on PATH"
         case FileNotFoundError():
             problem = "does not exist"
         case PermissionError():
