@@ -1,6 +1,7 @@
 """How a connection to a server, or the attempt at one, came to its end, in words."""
 
 import errno
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,21 @@ FAILURES = (OSError, TimeoutError, MCPError, LinkLostError, ValueError, anyio.Br
 
 LAST_WORDS = 20
 """Lines of standard error that are kept of a server that is gone."""
+
+SHOWN_CHARACTERS = 300
+"""Characters of one line that become part of a reason."""
+
+_ERROR = re.compile(
+    r"(?i:\b\w*(?:error|exception)(?: \[\w+\])?:)|\bERROR\b|(?i:\b(?:fatal|panic(?:ked)?)\b)"
+    r"|\bnpm (?:ERR!|error) \d+ [\w ]+ - "
+)
+"""How lines look that say what went wrong."""
+
+_NOISE = re.compile(
+    r"(?:\s|\\t)+at |Node\.js v\d|npm (?:ERR!|error) A complete log|npm notice|[\s\W]*$",
+    re.IGNORECASE,
+)
+"""How lines begin that say nothing: stack frames, versions, mere brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,34 @@ class Loss:
         said = tuple(line for line in lines if line.strip())[-LAST_WORDS:]
         if not said:
             return self
-        return replace(self, reason=f"{self.reason}; its last words: {said[-1]}", last_words=said)
+        words = shortened(telling_line(said))
+        return replace(self, reason=f"{self.reason}; its last words: {words}", last_words=said)
+
+
+def telling_line(lines: Sequence[str]) -> str:
+    """Return the line that says most of why: the last that tells of an error, or else the last."""
+    worth = [line for line in lines if not _NOISE.match(line)] or list(lines)
+    ends = _ends_of_tracebacks(worth)
+    errors = [line for at, line in enumerate(worth) if at in ends or _ERROR.search(line)]
+    return (errors or worth)[-1].strip()
+
+
+def _ends_of_tracebacks(lines: Sequence[str]) -> set[int]:
+    """Return where Python says what was raised: the first line after the frames."""
+    ends: set[int] = set()
+    inside = False
+    for at, line in enumerate(lines):
+        if line.startswith("Traceback "):
+            inside = True
+        elif inside and not line[0].isspace():
+            ends.add(at)
+            inside = False
+    return ends
+
+
+def shortened(text: str) -> str:
+    """Cut what is too long to be part of a reason."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def explain(error: BaseException, connect_timeout: float) -> Loss:
