@@ -6,10 +6,18 @@ from typing import Any
 
 from aggregator.catalog import JsonObject
 from aggregator.clients import ClientProfile, profile
-from aggregator.exposure import Deferral, Exposure, Surface, expose, time_to_live, visible
+from aggregator.exposure import (
+    Deferral,
+    Exposure,
+    Surface,
+    explain_surface,
+    expose,
+    time_to_live,
+    visible,
+)
 from aggregator.fleet import Fleet
 from aggregator.names import ToolName
-from aggregator.toolsearch import definitions
+from aggregator.toolsearch import definitions, instructions
 from aggregator.upstream.conversation import Conversation
 
 
@@ -47,6 +55,18 @@ class Listing:
             self.profile(conversation),
             conversation.known_relist,
         )
+
+    def instructions(self, conversation: Conversation) -> str:
+        """Return what we tell this client about ourselves when it connects."""
+        settings = self._fleet.config.settings
+        choice = explain_surface(
+            settings.surface,
+            conversation.era,
+            self.profile(conversation),
+            conversation.known_relist,
+        )
+        surface = "full" if settings.tool_search.never else choice.surface
+        return instructions(list(self._fleet.descriptions.items()), surface)
 
     def tools(self, conversation: Conversation) -> Sequence[JsonObject]:
         """Return the definitions this client would be given now."""

@@ -33,7 +33,7 @@ from aggregator.inflight import Era
 from aggregator.names import ToolName
 from aggregator.passage.watches import Watcher
 from aggregator.session import Session
-from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH, instructions
+from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH
 from aggregator.upstream.bulletin import Bulletin
 from aggregator.upstream.caller import Context, ContextCaller, era_of, notify
 from aggregator.upstream.calls import Calls
@@ -71,6 +71,9 @@ SERVED: Mapping[str, type[BaseModel]] = {
 }
 """What we answer ourselves; the SDK derives our capabilities from it."""
 
+INTRODUCING = ("initialize", "server/discover")
+"""What is answered with instructions."""
+
 EVERYTHING_CHANGES = NotificationOptions(
     prompts_changed=True, resources_changed=True, tools_changed=True
 )
@@ -86,9 +89,6 @@ class Upstream(Server[Any]):
             NAME,
             version=__version__,
             title="MCP tool aggregator",
-            instructions=instructions(
-                list(fleet.descriptions.items()), fleet.config.settings.surface
-            ),
             on_subscriptions_listen=self._listen,
             get_tool_input_schema=self._schema,
         )
@@ -202,7 +202,8 @@ class Upstream(Server[Any]):
         self._meet(ctx)
         # Before the handshake, and of what is malformed, only the SDK knows what may be answered.
         if not _is_well_formed(ctx):
-            return await call_next(ctx)
+            result = await call_next(ctx)
+            return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
         try:
             result = await self._answer(ctx, ctx.params or {})
         except MCPError:
@@ -279,6 +280,15 @@ class Upstream(Server[Any]):
         """Return what the headers of a call are checked against."""
         entry = self.fleet.catalog.entries.get(ToolName(name))
         return None if entry is None else entry.input_schema
+
+    def _introduced(self, ctx: Context, result: HandlerResult) -> HandlerResult:
+        """Tell a client how it will reach tools, by its era and its name."""
+        if not isinstance(result, dict):
+            return result
+        era: Era = "handshake" if ctx.method == "initialize" else "modern"
+        introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
+        client = introduced if isinstance(introduced, str) else _client_name(ctx)
+        return {**result, "instructions": self._listing.instructions(self._stranger(era, client))}
 
     def _meet(self, ctx: Context) -> None:
         """Take note of what a new client can be asked."""
