@@ -146,6 +146,8 @@ class Ready:
     instructions: str = ""
     refused: tuple[str, ...] = ()
     """What of its listing was refused, one sentence each."""
+    unmatched: tuple[str, ...] = ()
+    """What of its configuration holds for none of its tools, one sentence each."""
     offers: Offers = NOTHING_BESIDES
 
 

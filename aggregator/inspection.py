@@ -84,6 +84,7 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
                 "version": state.version,
                 "instructions": state.instructions,
                 "refused": list(state.refused),
+                "unmatched": list(state.unmatched),
             }
 
 

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from aggregator.catalog import (
@@ -27,6 +28,8 @@ MAX_LISTING_CHARACTERS = 16 * 1024 * 1024
 """Characters that all definitions of one listing may have together."""
 MAX_REFUSALS = 20
 """Refused definitions of one listing that are told of one by one."""
+MAX_COMPARED = 500
+"""Names that one which matches nothing is compared with."""
 MAX_DEFINITION_CHARACTERS = 256 * 1024
 """Characters a tool's definition may have, keys and values together."""
 MAX_DEPTH = 64
@@ -84,6 +87,8 @@ class Intake:
         self._refused: list[str] = []
         self._untold = 0
         self._endings: list[str] = []
+        self.withheld: list[str] = []
+        """The names of what is in order but not allowed."""
         self.is_full = False
         """Whether nothing more of the listing is wanted."""
 
@@ -103,6 +108,8 @@ class Intake:
             self._refuse(problem or f"A {self._kind.noun} is not an object")
         elif self._allows(item[self._kind.key]):
             self._admit(item[self._kind.key], item)
+        else:
+            self.withheld.append(item[self._kind.key])
 
     def end(self, sentence: str) -> None:
         """Want no more of the listing, and say why."""
@@ -173,6 +180,28 @@ def entry_of(server: ServerConfig, name: ToolName, tool: JsonObject) -> ToolEntr
         hint=" ".join(hint for hint in hints if isinstance(hint, str) and hint),
         read_only=read_only and server.trust_annotations,
     )
+
+
+def unmatched(server: ServerConfig, intake: Intake) -> tuple[str, ...]:
+    """Say what a server's configuration asks for tools that it does not list.
+
+    Of a listing that is empty or was cut short nothing is known.
+    """
+    admitted = (tool["name"] for tool in intake.admitted.definitions)
+    names = dict.fromkeys([*admitted, *intake.withheld])
+    if intake.is_full or not names:
+        return ()
+    found = islice(server.unmatched(names), MAX_REFUSALS)
+    return tuple(_unmatched(key, entry, names) for key, entry in found)
+
+
+def _unmatched(key: str, entry: str, names: Iterable[str]) -> str:
+    # Most configurations are right, and a start does not wait for what they do not need.
+    from difflib import get_close_matches  # noqa: PLC0415 - see above
+
+    problem = f"`{entry}` in `{key}` matches none of its tools"
+    close = get_close_matches(entry, list(islice(names, MAX_COMPARED)), 1)
+    return f"{problem}; did you mean `{close[0]}`?" if close else problem
 
 
 def prompts_of(

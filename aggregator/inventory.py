@@ -28,6 +28,7 @@ from aggregator.intake import (
     named_tools,
     prompts_of,
     resources_of,
+    unmatched,
 )
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,8 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
     Raises:
         MCPError: The server does not list them.
     """
-    admitted = await list_all(link, "tools", Intake(TOOL, server.allows))
+    intake = Intake(TOOL, server.allows)
+    admitted = await list_all(link, "tools", intake)
     named, refused = named_tools(server, admitted)
     entries = [_measured(entry_of(server, *each)) async for each in _in_turns(named)]
     if link.peer.era == "modern":
@@ -65,6 +67,7 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
         version=f"{link.peer.name} {link.peer.version}".strip(),
         instructions=clean(link.peer.instructions)[:MAX_INSTRUCTIONS],
         refused=tuple(refused),
+        unmatched=unmatched(server, intake),
         offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
     )
 

@@ -14,9 +14,11 @@ from aggregator.intake import (
     MAX_LISTING_CHARACTERS,
     MAX_REFUSALS,
     MAX_TOOLS,
+    Intake,
     admit,
     clean,
     take_in,
+    unmatched,
 )
 from aggregator.names import ServerName
 
@@ -53,6 +55,26 @@ def test_the_wishes_of_a_server_can_be_ignored() -> None:
     ((entry,), _) = take_in(server, [wishing])
 
     assert (entry.always_load, entry.read_only) == (False, False)
+
+
+def test_entries_that_match_no_tool_are_named_with_the_one_that_is_like_them() -> None:
+    intake = Intake(allows=SERVER.allows)
+    for name in ("create", "search_notes", "dropp_all"):
+        intake.add(tool(name))
+
+    assert unmatched(SERVER, intake) == (
+        "`drop_*` in `tools.deny` matches none of its tools; did you mean `dropp_all`?",
+    )
+    intake.add(tool("drop_all"))
+    assert unmatched(SERVER, intake) == ()
+
+
+def test_of_a_listing_that_is_empty_or_cut_short_nothing_is_said_to_be_missing() -> None:
+    cut = Intake(allows=SERVER.allows)
+    cut.add(tool("anything"))
+    cut.end("Its listing repeats a page")
+
+    assert unmatched(SERVER, Intake()) == unmatched(SERVER, cut) == ()
 
 
 def test_an_imitation_of_our_own_tools_is_refused_where_names_have_no_prefix() -> None:

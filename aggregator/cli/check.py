@@ -82,6 +82,7 @@ def _found(
 
 def _oddities(server: Server, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield from server["refused"]
+    yield from server["unmatched"]
     shortened = [tool["name"] for tool in tools if not _is_whole(tool["name"], tool["tool"])]
     if shortened:
         yield f"names were changed to fit every client: {_listed(shortened)}"

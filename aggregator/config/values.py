@@ -1,6 +1,6 @@
 """What `servers.yaml` says, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -153,6 +153,18 @@ class ServerConfig:
     def hint(self, tool: str) -> str:
         """Return the extra words to find a tool by."""
         return self.search_hints.get(tool, "")
+
+    def unmatched(self, tools: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield each key and entry that holds for none of these tools, by their own names."""
+        always = () if isinstance(self.always_load, bool) else self.always_load
+        named = (("alwaysLoad", always), ("tools.allow", self.allow), ("tools.deny", self.deny))
+        for key, globs in named:
+            for glob in globs:
+                if not any(_matches(tool, (glob,)) for tool in tools):
+                    yield key, glob
+        for name in self.search_hints:
+            if name not in tools:
+                yield "searchHints", name
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,25 @@ def test_check_tells_errors_from_warnings(shell: Shell) -> None:
     assert "no database here" in errors["broken"]
 
 
+def test_check_points_at_what_matches_no_tool(shell: Shell) -> None:
+    settings = """\
+    alwaysLoad: ["re*", "no_such_*"]
+    searchHints: {echo: repeat, ecco: say again}
+    tools: {allow: ["*", test__release], deny: ["fault", evironment]}
+"""
+    shell.write_servers(SERVERS + settings)
+
+    ran = shell.run("check", "--json")
+
+    assert ran.status is ExitStatus.FINE, ran.out
+    assert [each["text"] for each in json.loads(ran.out)["findings"]] == [
+        "`no_such_*` in `alwaysLoad` matches none of its tools",
+        "`test__release` in `tools.allow` matches none of its tools; did you mean `release`?",
+        "`evironment` in `tools.deny` matches none of its tools; did you mean `environment`?",
+        "`ecco` in `searchHints` matches none of its tools; did you mean `echo`?",
+    ]
+
+
 def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None:
     shell.write_servers(BROKEN)
     shell.run("install", "cursor", "--yes")
