@@ -24,6 +24,8 @@ WIDTH = 98
 """Columns the help may take."""
 WAIT = 20.0
 """Seconds that servers are given to start."""
+MAX_WAIT = 3600
+"""Seconds that they can be given."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -220,16 +222,22 @@ def _wait(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 3600:  # noqa: PLR2004 an hour
-        raise argparse.ArgumentTypeError(f"must be from 0 to 3600 seconds, not {text}")
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= MAX_WAIT:
+        raise argparse.ArgumentTypeError(f"must be from 0 to {MAX_WAIT} seconds, not `{text}`")
     return number
 
 
 def _number(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not `{text}`")
     return number
 
 
