@@ -119,6 +119,8 @@ def _call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "arguments",
         nargs="*",
+        # Without a default, argparse counts even what may be left out among what is required.
+        default=list[str](),
         metavar="key=value",
         help="an argument, of the type the tool asks for; key:=JSON to be exact",
     )

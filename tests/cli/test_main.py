@@ -56,7 +56,7 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["inspect", "--wait", "-1"], "must be from 0 to 3600 seconds, not `-1`", "--help"),
         (["inspect", "--wait", "soon"], "must be from 0 to 3600 seconds, not `soon`", "--help"),
         (["serve", "--log-format", "xml"], "invalid choice", "--help"),
-        (["call"], "required: TOOL", "--help"),
+        (["call"], "required: TOOL\n", "--help"),
     ],
 )
 def test_a_wrong_command_line_is_explained(
@@ -67,7 +67,7 @@ def test_a_wrong_command_line_is_explained(
     first, _, last = ran.err.strip().splitlines()
     assert ran.status is ExitStatus.USAGE
     assert first.startswith("error: ")
-    assert problem in first
+    assert problem in f"{first}\n"
     assert last.startswith("hint: ")
     assert hint in last
     assert ran.out == ""
