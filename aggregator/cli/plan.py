@@ -9,7 +9,7 @@ from aggregator.cli.changes import Change, content
 from aggregator.cli.documents import UneditableError, format_of
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.cli.foreign import Foreign, read_tree
-from aggregator.cli.vault import Vault, env_lines
+from aggregator.cli.vault import Vault, env_lines, references
 from aggregator.config import parse_config
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
@@ -48,7 +48,8 @@ def plan_import(foreign: Sequence[Foreign], target: Path, environment: Environme
     edits: dict[tuple[str, ...], object] = {
         ("servers", each.name): entry for each, entry in taken.values()
     }
-    if vault.taken and not tree.get("envFile"):
+    in_file = {*vault.kept, *vault.taken}
+    if not tree.get("envFile") and in_file & references([entry for _, entry in taken.values()]):
         edits = {("envFile",): ENV_FILE, **edits}
     changes = [_edited(target, edits, environment)]
     if vault.taken:

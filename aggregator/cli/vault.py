@@ -13,6 +13,7 @@ from aggregator.secrecy import SHORTEST, is_secret, looks_secret, names_secret
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)
 _OPTION = re.compile(r"(?P<option>[\w.-]+)=(?P<value>.+)", re.DOTALL)
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\{")
+_NAMED = re.compile(r"(?<!\$)(?:\$\$)*\$\{([A-Za-z_][A-Za-z0-9_]*)")
 # A default may hold what would end the user, so a reference is taken whole.
 _PASSWORD = re.compile(
     r"(?<=://)(?P<user>(?:\$\{(?:[^{}]|\{[^{}]*\})*+\}|[^\s/?#@:])*+):(?P<password>[^\s/?#]+)(?=@)"
@@ -121,6 +122,15 @@ def _quoted(value: str) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+
+
+def references(value: object) -> set[str]:
+    """Return the variables that a value refers to."""
+    if is_mapping(value):
+        return references(list(value.values()))
+    if is_list(value):
+        return {name for item in value for name in references(item)}
+    return set(_NAMED.findall(value)) if isinstance(value, str) else set()
 
 
 def secrets_in(value: object, name: str = "") -> set[str]:

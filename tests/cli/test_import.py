@@ -184,6 +184,31 @@ def test_a_secret_moves_to_a_file_for_its_owner_alone_and_is_never_shown(shell: 
     assert servers[ServerName("tracker")].env["TRACKER_TOKEN"] == "trk-0123456789abcdef"  # noqa: S105 - a sample
 
 
+@pytest.mark.parametrize("written", ["sk-secret-123456", "${env:API_KEY}"])
+def test_an_env_file_that_holds_the_secret_already_is_named(shell: Shell, written: str) -> None:
+    (shell.project / ".env").write_text("API_KEY=sk-secret-123456\n", encoding="utf-8")
+    entry = {"command": "units-mcp", "env": {"API_KEY": written}}
+    (shell.project / "m.json").write_text(
+        json.dumps({"mcpServers": {"units": entry}}), encoding="utf-8"
+    )
+
+    shell.run("import", "m.json", "--yes")
+
+    path = shell.project / "servers.yaml"
+    assert "envFile: .env" in path.read_text(encoding="utf-8")
+    server = load_config(path, {}).servers[ServerName("units")]
+    assert server.env == {"API_KEY": "sk-secret-123456"}
+
+
+def test_an_env_file_that_no_server_needs_is_not_named(shell: Shell) -> None:
+    (shell.project / ".env").write_text("OTHER=1\n", encoding="utf-8")
+    shell.give("cursor")
+
+    shell.run("import", "cursor", "--yes")
+
+    assert "envFile" not in (shell.project / "servers.yaml").read_text(encoding="utf-8")
+
+
 def test_the_password_of_a_connection_string_is_neither_shown_nor_written(shell: Shell) -> None:
     address = "postgresql://app:hunter2hunter2@db/x"
     entry = {"command": "pg-mcp", "args": [address], "env": {"DATABASE_URL": address}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aggregator.cli.dialects import Dialect
-from aggregator.cli.vault import Vault, env_lines, secrets_in
+from aggregator.cli.vault import Vault, env_lines, references, secrets_in
 from aggregator.config.dotenv import read_env_file
 from aggregator.config.variables import expand
 from aggregator.secrecy import is_secret, secret_arguments
@@ -245,6 +245,12 @@ def test_every_secret_of_a_file_is_known_before_it_is_shown() -> None:
     }
 
     assert {"tttttttt", "pppppppp", "kkkkkkkk"} <= secrets_in(tree)
+
+
+def test_every_variable_that_a_server_refers_to_is_known() -> None:
+    entry = {"args": ["${A}/$${B}", "$$${C:-${D}}"], "env": {"E": "${E}"}, "timeout": 3}
+
+    assert references(entry) == {"A", "C", "D", "E"}
 
 
 def test_secrets_are_found_among_the_arguments_of_a_command() -> None:
