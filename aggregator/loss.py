@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.connect import LinkLostError
 from aggregator.inflight import Undone
+from aggregator.stdio.child import NOT_A_MESSAGE
 from aggregator.stdio.process import SpawnError
 
 FAILURES = (OSError, TimeoutError, MCPError, LinkLostError, ValueError, anyio.BrokenResourceError)
@@ -53,8 +54,9 @@ class Loss:
         said = tuple(line for line in lines if line.strip())[-LAST_WORDS:]
         if not said:
             return self
-        words = shortened(telling_line(said))
-        return replace(self, reason=f"{self.reason}; its last words: {words}", last_words=said)
+        return replace(
+            self, reason=f"{self.reason}; {_quoted(telling_line(said))}", last_words=said
+        )
 
 
 def telling_line(lines: Sequence[str]) -> str:
@@ -76,6 +78,14 @@ def _ends_of_tracebacks(lines: Sequence[str]) -> set[int]:
             ends.add(at)
             inside = False
     return ends
+
+
+def _quoted(line: str) -> str:
+    """Say where a server said what it said last."""
+    if line.startswith(NOT_A_MESSAGE):
+        words = shortened(line.removeprefix(NOT_A_MESSAGE))
+        return f"it wrote `{words}` to standard output instead of messages"
+    return f"its last words: {shortened(line)}"
 
 
 def shortened(text: str) -> str:

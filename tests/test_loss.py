@@ -3,6 +3,7 @@
 import pytest
 
 from aggregator.loss import LAST_WORDS, Loss, telling_line
+from aggregator.stdio.child import NOT_A_MESSAGE
 
 NODE = """\
 node:internal/modules/cjs/loader:1080
@@ -84,3 +85,13 @@ def test_the_last_lines_are_kept_and_a_long_one_is_cut_in_the_reason() -> None:
 
     assert loss.last_words == tuple(lines[-LAST_WORDS:])
     assert loss.reason == f"it exited with status 1; its last words: {'x' * 300}…"
+
+
+def test_a_server_that_prints_in_place_of_speaking_is_quoted() -> None:
+    said = ["loading", f"{NOT_A_MESSAGE}hello world"]
+
+    loss = Loss("it was not ready within 6 s").with_words(said)
+
+    assert loss.reason == (
+        "it was not ready within 6 s; it wrote `hello world` to standard output instead of messages"
+    )

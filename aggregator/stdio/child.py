@@ -32,6 +32,9 @@ LOGGED_PER_MINUTE = 5
 LOGGED_BYTES = 4096
 """Bytes of a chunk that are looked at for the log."""
 
+NOT_A_MESSAGE = "not a message on standard output: "
+"""What lines begin with that a child wrote where only messages belong."""
+
 LINGER = 0.05
 """Seconds to read on after a child has ended; a descendant may hold its pipe open for ever."""
 
@@ -117,7 +120,10 @@ class Child:
         return f"it {describe_status(status)}"
 
     def stderr_tail(self) -> list[str]:
-        """Return the last lines of standard error, safe to show."""
+        """Return the last lines of standard error, safe to show.
+
+        Among them is what a child wrote to standard output that has not sent a message yet.
+        """
         return [self._shown(line) for line in self._stderr.lines()]
 
     async def run(self) -> None:
@@ -171,9 +177,12 @@ class Child:
 
     def _on_noise(self, noise: Noise) -> None:
         self.noise_count += 1
+        if not self._reader.has_spoken:
+            words = b" ".join(noise.line[:LOGGED_BYTES].split())
+            self._stderr.add_line(NOT_A_MESSAGE.encode() + words)
         if self._noise_allowance.grant(monotonic()):
             shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
-            self._log(f"not a message on standard output: {shown}")
+            self._log(f"{NOT_A_MESSAGE}{shown}")
 
     def _shown(self, line: str) -> str:
         return printable(self._redact(line))

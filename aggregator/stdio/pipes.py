@@ -79,6 +79,8 @@ class MessageReader:
         self._lines: deque[bytes | Overlong] = deque()
         self._decoded: deque[Decoded] = deque()
         self._noise_in_a_row = 0
+        self.has_spoken = False
+        """Whether anything that came was a message."""
         self.is_too_noisy = False
         """Whether it was given up for what it wrote instead of messages."""
         self.ended = anyio.Event()
@@ -131,6 +133,7 @@ class MessageReader:
     def _accepted(self, decoded: Decoded) -> SessionMessage | None:
         if not isinstance(decoded, Noise):
             self._noise_in_a_row = 0
+            self.has_spoken = True
             return SessionMessage(decoded)
         self._noise_in_a_row += 1
         self._on_noise(decoded)

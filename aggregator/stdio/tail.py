@@ -29,6 +29,11 @@ class Tail:
             del self._kept[: -self._limit]
             self._cut = True
 
+    def add_line(self, line: bytes) -> None:
+        """Append a line of its own, also where the one before has not ended."""
+        begun = bool(self._kept) and not self._kept.endswith(b"\n")
+        self.add(b"\n" * begun + line + b"\n")
+
     def lines(self) -> list[str]:
         """Return the last lines; the first is left out if its beginning is lost."""
         lines = self._kept.decode(errors="replace").splitlines()

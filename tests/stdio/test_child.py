@@ -14,7 +14,7 @@ from aggregator.stdio.child import ChildSpec, open_child
 from aggregator.stdio.process import SpawnError
 from aggregator.stdio.watchdog import COOKIE
 from tests.census import Census
-from tests.stdio.running import Running, faulty, running, watched
+from tests.stdio.running import Running, faulty, running, until, watched
 
 pytestmark = pytest.mark.anyio
 
@@ -137,6 +137,23 @@ async def test_endless_noise_ends_the_connection(census: Census):
             assert server.child.noise_count == 1001
             assert "1,000 lines in a row" in server.child.describe_end()
             assert len(server.logged) == 5
+
+
+async def test_what_a_child_prints_in_place_of_messages_is_among_its_last_words(census: Census):
+    prints = ChildSpec("sh", ["-c", "echo ' hello  world'; exec cat >&2"])
+    async with watched(census) as watchdog, running(prints, watchdog) as server:
+        with anyio.fail_after(5):
+            await until(lambda: server.child.noise_count == 1)
+        assert "not a message on standard output: hello world" in server.child.stderr_tail()
+
+
+async def test_what_a_child_prints_between_messages_is_not_among_its_last_words(census: Census):
+    async with watched(census) as watchdog, running(faulty(), watchdog) as server:
+        with anyio.fail_after(5):
+            await server.text("echo", text="x")
+            await server.text("fault", kind="noise")
+        assert server.child.noise_count
+        assert server.child.stderr_tail() == []
 
 
 async def test_a_blocked_write_is_seen_and_holds_up_no_caller(census: Census):

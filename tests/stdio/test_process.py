@@ -36,6 +36,14 @@ def test_a_tail_keeps_the_last_whole_lines():
     assert tail.lines() == ["three", "four"]
 
 
+def test_a_line_of_its_own_ends_the_one_before():
+    tail = Tail()
+    tail.add_line(b"one")
+    tail.add(b"two")
+    tail.add_line(b"three")
+    assert tail.lines() == ["one", "two", "three"]
+
+
 def test_what_cannot_be_seen_is_spelled_out():
     assert printable("caf\u00e9 \u65e5\u672c") == "caf\u00e9 \u65e5\u672c"
     assert printable("\x1b[2J\u202e\u200b\udcff\t") == r"\x1b[2J\u202e\u200b\udcff\t"
