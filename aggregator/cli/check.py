@@ -30,14 +30,13 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         reports = [_report(server, peer.seconds) for server in servers]
         known = {finding.server for finding in findings if finding.severity == "error"}
         findings.extend(_found(peer, servers, known, patience))
+    disabled = [name for name in config.servers if name not in config.enabled]
     if options.json:
-        environment.say(
-            as_json(
-                {"file": str(path), "servers": reports, "findings": list(map(asdict, findings))}
-            )
-        )
+        found = list(map(asdict, findings))
+        report = {"file": str(path), "servers": reports, "disabled": disabled, "findings": found}
+        environment.say(as_json(report))
     else:
-        environment.say(_page(reports, findings, environment))
+        environment.say(_page(reports, disabled, findings, environment))
     return _status(findings, strict=options.strict)
 
 
@@ -105,13 +104,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _page(
-    reports: Sequence[dict[str, Any]], findings: Sequence[Finding], environment: Environment
+    reports: Sequence[dict[str, Any]],
+    disabled: Sequence[str],
+    findings: Sequence[Finding],
+    environment: Environment,
 ) -> str:
     rows = [_row(report) for report in reports]
     head = ("SERVER", "STATE", "READY", "TOOLS", "TOKENS", "VERSION")
-    table = columns(head, rows, style=environment.paint)
+    table = columns(head, rows, style=environment.paint) if rows else "There is no server to start"
+    names = ", ".join(f"`{name}`" for name in disabled)
+    unused = f"Disabled, and so not checked: {names}" if disabled else ""
     lines = [_coloured(finding, environment) for finding in findings]
-    return "\n\n".join(part for part in (table, "\n".join(lines), _sum(findings)) if part)
+    parts = (table, unused, "\n".join(lines), _sum(findings))
+    return "\n\n".join(part for part in parts if part)
 
 
 def _row(report: dict[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from aggregator.cli.peer import Peer, serving
 from aggregator.cli.source import config_path, read_config
 from aggregator.cli.starting import await_servers
 from aggregator.cli.tables import Style, overview, server_page, tool_page
+from aggregator.config import Config
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
 from aggregator.search import nearest
@@ -44,8 +45,19 @@ def _peer(options: argparse.Namespace, environment: Environment) -> Generator[Pe
         return
     # Started before the file is checked: both take their time.
     with serving(config_path(options.config, environment), environment) as peer:
-        read_config(options, environment)
+        _refuse_disabled(options.subject or "", read_config(options, environment))
         yield peer
+
+
+def _refuse_disabled(subject: str, config: Config) -> None:
+    """Say of a server that is not started, or of its tool, why nothing is known of it."""
+    for name, server in config.servers.items():
+        owns = bool(server.prefix) and subject.startswith(f"{server.prefix}__")
+        if (subject == name or owns) and not server.enabled:
+            raise CommandError(
+                f"the server `{name}` is disabled in `{config.path}`",
+                "Set its `enabled` to true there",
+            )
 
 
 def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, page: str) -> None:

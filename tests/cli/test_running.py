@@ -69,6 +69,17 @@ def test_inspect_finds_a_tool_by_any_of_its_names(shell: Shell) -> None:
     assert "`test__echo`" in wrong.err
 
 
+@pytest.mark.parametrize("subject", ["off", "off__echo"])
+def test_inspect_says_that_a_server_is_disabled(shell: Shell, subject: str) -> None:
+    path = shell.write_servers(f"{SERVERS}  off: {{command: off-mcp, enabled: false}}\n")
+
+    ran = shell.run("inspect", subject)
+
+    assert ran.status is ExitStatus.ERROR
+    assert ran.err.startswith(f"error: the server `off` is disabled in `{path}`\n")
+    assert "hint: Set its `enabled` to true there" in ran.err
+
+
 def test_on_a_terminal_progress_is_live_and_leaves_nothing_behind(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     shell.terminal = True
@@ -230,6 +241,20 @@ def test_check_tells_errors_from_warnings(shell: Shell) -> None:
     }
     assert set(errors) == {"broken", "lacking"}
     assert "no database here" in errors["broken"]
+
+
+def test_check_names_the_servers_that_are_disabled(shell: Shell) -> None:
+    shell.write_servers("servers: {off: {command: off-mcp, enabled: false}}")
+
+    page = shell.run("check")
+    data = shell.run("check", "--json")
+
+    assert page.status is ExitStatus.FINE
+    assert page.out.split("\n\n")[:2] == [
+        "There is no server to start",
+        "Disabled, and so not checked: `off`",
+    ]
+    assert json.loads(data.out)["disabled"] == ["off"]
 
 
 def test_check_points_at_what_matches_no_tool(shell: Shell) -> None:
