@@ -101,11 +101,12 @@ def _install(
     plan = _plan(client, place, config, environment) if options.move else None
     _check_config(config, plan)
     entry = client.entry(options.name, _command(config), _variables(config, plan))
-    moved = plan.taken if plan else ()
+    moved = (*plan.taken, *plan.same) if plan else ()
     changes = [_registered(place, options.name, entry, moved)]
     changes = [change for change in changes if change.is_needed] + [*(plan.changes if plan else ())]
     if not changes:
         environment.note(f"`{options.name}` is registered in {client.title} already")
+        _tell_kept(client, place, options, environment)
         return ExitStatus.FINE
     kept = to_keep(changes, place, options.name, record)
     show(changes, _secrets(place.path), environment)
@@ -119,6 +120,7 @@ def _install(
         f"{client.title} starts the aggregator as `{options.name}` from its next start on\n"
         f"Backups are in `{record.folder}`; `aggregator install {client.name} --undo` restores them"
     )
+    _tell_kept(client, place, options, environment)
     return ExitStatus.FINE
 
 
@@ -138,9 +140,21 @@ def _check_name(client: ClientFiles, place: Found, name: str) -> None:
 
 def _plan(client: ClientFiles, place: Found, config: Path, environment: Environment) -> Plan:
     servers = foreign_servers(Source(place.path, place.keys, client), environment)
-    plan = plan_import(servers, config, environment)
+    plan = plan_import(servers, config, environment, left=f"stays in {client.title}")
     tell(plan, environment)
     return plan
+
+
+def _tell_kept(
+    client: ClientFiles, place: Found, options: argparse.Namespace, environment: Environment
+) -> None:
+    """Say that a client has servers beside us; one that is to move them has told of each."""
+    servers = foreign_servers(Source(place.path, place.keys, client), environment)
+    kept = [each for each in servers if each.problem is None]
+    if kept and not options.move:
+        count = "1 server" if len(kept) == 1 else f"{len(kept)} servers"
+        it = "it" if len(kept) == 1 else "them"
+        environment.note(f"{client.title} keeps {count} of its own; `--move` takes {it} over")
 
 
 def _check_config(config: Path, plan: Plan | None) -> None:

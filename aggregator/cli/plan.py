@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.cli.changes import Change, content
-from aggregator.cli.documents import UneditableError, format_of
+from aggregator.cli.documents import UneditableError, format_of, is_list, is_mapping
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.cli.foreign import Foreign, read_tree
 from aggregator.cli.vault import Vault, env_lines, references
 from aggregator.config import parse_config
+from aggregator.config.document import Value
 from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.variables import Expansion
 
 ENV_FILE = ".env"
 HEADER = """\
@@ -27,29 +29,44 @@ class Plan:
 
     changes: tuple[Change, ...]
     taken: tuple[Foreign, ...]
+    same: tuple[Foreign, ...]
+    """What the file has already, with the same values."""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     secrets: tuple[str, ...]
     """What must not be shown."""
 
 
-def plan_import(foreign: Sequence[Foreign], target: Path, environment: Environment) -> Plan:
+def plan_import(
+    foreign: Sequence[Foreign],
+    target: Path,
+    environment: Environment,
+    *,
+    left: str = "is left out",
+) -> Plan:
     """Work out how servers get into a file; what is there already stays as it is.
+
+    Args:
+        foreign: The servers.
+        target: The file.
+        environment: Where the command runs.
+        left: What becomes of a server that does not get there.
 
     Raises:
         CommandError: The file cannot be read, or not be changed safely.
     """
     tree = read_tree(target) if target.exists() else {}
     env_path = target.parent / Path(str(tree.get("envFile") or ENV_FILE)).expanduser()
-    sorting = _Sorting(tree.get("servers") or {}, Vault(_kept(env_path)))
+    vault = Vault(_kept(env_path))
+    sorting = _Sorting(tree.get("servers") or {}, vault, environment.variables, target, left)
     for each in foreign:
         sorting.sort(each)
-    taken, vault = sorting.taken, sorting.vault
+    taken = sorting.taken
     edits: dict[tuple[str, ...], object] = {
         ("servers", each.name): entry for each, entry in taken.values()
     }
     in_file = {*vault.kept, *vault.taken}
-    if not tree.get("envFile") and in_file & references([entry for _, entry in taken.values()]):
+    if not tree.get("envFile") and in_file & sorting.relied:
         edits = {("envFile",): ENV_FILE, **edits}
     changes = [_edited(target, edits, environment)]
     if vault.taken:
@@ -62,6 +79,7 @@ def plan_import(foreign: Sequence[Foreign], target: Path, environment: Environme
     return Plan(
         tuple(change for change in changes if change.is_needed),
         tuple(each for each, _ in taken.values()),
+        tuple(sorting.same),
         tuple(sorting.notes),
         tuple(sorting.warnings),
         tuple(vault.taken.values()),
@@ -71,37 +89,98 @@ def plan_import(foreign: Sequence[Foreign], target: Path, environment: Environme
 class _Sorting:
     """Tells the servers that can be taken from those that cannot."""
 
-    def __init__(self, present: Mapping[str, Any], vault: Vault) -> None:
+    def __init__(
+        self,
+        present: Mapping[str, Any],
+        vault: Vault,
+        variables: Mapping[str, str],
+        target: Path,
+        left: str,
+    ) -> None:
         self._present = present
-        self.vault = vault
+        self._vault = vault
+        self._variables = variables
+        self._target = target.name
+        self._left = left
         self.taken: dict[str, tuple[Foreign, dict[str, Any]]] = {}
+        self.same: list[Foreign] = []
+        self.relied: set[str] = set()
+        """The variables that servers need, or that stand for a secret of theirs."""
         self.notes: list[str] = []
         self.warnings: list[str] = []
 
     def sort(self, each: Foreign) -> None:
         """Take one server, or say why not."""
         if each.problem is not None:
-            self.warnings.append(f"`{each.written}` is left out: {each.problem}")
+            self.warnings.append(f"`{each.written}` {self._left}: {each.problem}")
             return
-        before = dict(self.vault.taken)
-        entry = self.vault.emptied(each.name, each.entry)
         if each.name in self._present or each.name in self.taken:
-            self.vault.taken = before
-            self._repeated(each, entry)
+            self._repeated(each)
             return
+        entry = self._vault.emptied(each.name, each.entry)
         self.taken[each.name] = (each, entry)
+        self.relied |= references(entry)
         self.notes.append(f"`{each.name}` from {each.source.title}")
         self.warnings.extend(f"`{each.name}`: {note}" for note in each.notes)
 
-    def _repeated(self, each: Foreign, entry: dict[str, Any]) -> None:
+    def _repeated(self, each: Foreign) -> None:
         known = self.taken[each.name][1] if each.name in self.taken else self._present[each.name]
-        if {key: known.get(key) for key in entry} == entry:
-            self.notes.append(f"`{each.name}` is there already")
-        else:
+        vault = Vault({**self._vault.kept, **self._vault.taken})
+        entry = vault.emptied(each.name, each.entry)
+        has_it = not vault.taken and _is_alike(known, entry)
+        if not has_it and not self._has_values(known, each.entry):
             self.warnings.append(
-                f"`{each.name}` from {each.source.title} is left out: "
-                "another server of that name is there already"
+                f"`{each.name}` from {each.source.title} {self._left}: "
+                f"`{self._target}` has another server of that name"
             )
+            return
+        self.same.append(each)
+        self.notes.append(f"`{each.name}` is in `{self._target}` already")
+        if entry != each.entry:
+            self.relied |= references(known)
+
+    def _has_values(self, known: object, entry: dict[str, Any]) -> bool:
+        """Return whether two servers are the same once variables have their values."""
+        values = {**self._variables, **self._vault.kept, **self._vault.taken}
+        expansion = Expansion(values)
+        sides = (expansion.expand(_plain(each), ()) for each in (known, entry))
+        return _is_alike(*sides)
+
+
+_DEFINING = ("url", "headers", "env", "envFile", "cwd")
+"""What makes another server of one if only one of two has it."""
+
+
+def _is_alike(known: object, entry: object) -> bool:
+    """Return whether a server of the file is what a client has, and maybe more."""
+    if not is_mapping(known) or not is_mapping(entry):
+        return False
+    here, there = ({**each, **_normal(each)} for each in (known, entry))
+    return all(_plain(here.get(key)) == _plain(there.get(key)) for key in (*there, *_DEFINING))
+
+
+def _normal(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what may be written in several ways in one of them."""
+    is_enabled = entry.get("enabled") not in (False, "false")
+    return {"command": _words(entry), "args": None, "enabled": is_enabled}
+
+
+def _words(entry: Mapping[str, Any]) -> list[Any]:
+    """Return a program with its arguments, which may be written in one list or in two."""
+    command, arguments = entry.get("command"), entry.get("args")
+    program = command if is_list(command) else [command]
+    return [*program, *(arguments if is_list(arguments) else ())]
+
+
+def _plain(value: object) -> Value:
+    """Return a value as texts, which is all that a client's server consists of."""
+    if is_mapping(value):
+        return {key: _plain(each) for key, each in value.items()} or None
+    if is_list(value):
+        return [_plain(each) for each in value] or None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
 
 
 def _kept(path: Path) -> Mapping[str, str]:
