@@ -51,7 +51,7 @@ _SERVER_FORMS = (
 def parse_query(text: str) -> Query:
     """Read a search text; every text means something."""
     wanted = _printable(text[:MAX_QUERY])
-    if not wanted or wanted == "*":
+    if wanted.lower() in ("", "*", "server:"):
         return Overview()
     if wanted[:7].lower() == "select:":
         return Select(_names(_printable(text)[7:]))

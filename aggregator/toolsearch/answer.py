@@ -4,21 +4,24 @@ Everything a server wrote stands behind a mark or inside a parameter's line, so 
 from our own words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from aggregator.catalog import JsonObject, Ready, ToolEntry
+from aggregator.catalog import Catalog, JsonObject, Ready, ToolEntry
+from aggregator.names import ServerName
+from aggregator.search import nearest
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.facts import facts
 from aggregator.toolsearch.find import (
     Found,
     Missing,
     Result,
-    awaited,
+    asked_of,
     copies,
     search,
     servers_named,
+    unknown_servers,
     unready,
 )
 from aggregator.toolsearch.offer import MAX_WAIT
@@ -112,6 +115,7 @@ def _introduction(result: Result, view: View) -> Iterator[str]:
 
 
 _WAITING = 'To include them, ask with "wait": {seconds:g} instead of asking the same again.'
+_STARTING = 'Some are not connected yet: ask with "wait": {seconds:g} to wait for them.'
 _OVERVIEW_HINT = 'Search by what you need, or list the tools of one with "server:<name>".'
 
 
@@ -130,11 +134,11 @@ def _tail(found: Found, view: View) -> Iterator[str]:
         if not (result.entries or result.missing or result.overview):
             yield from _nothing(result, found.request, view)
     if any(each.overview for each in found.results):
-        yield from [_WAITING.format(seconds=MIN_WAIT)] if view.catalog.pending else []
+        yield from [_STARTING.format(seconds=MIN_WAIT)] if view.catalog.pending else []
     else:
         yield from _unready_lines(found, view)
     if view.changes is not None:
-        yield from _change_lines(view.changes)
+        yield from _change_lines(view.changes, view.catalog)
     yield from found.request.notes
 
 
@@ -153,36 +157,56 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
     if request.offset:
         yield f"No more tools for {quoted(result.query)} after the first {request.offset:,}."
         return
-    total = counted(len(view.catalog.entries), "tool")
-    yield f"No tool matches {quoted(result.query)} among {total}."
-    if result.closest:
-        yield f"Closest names: {listed(result.closest, MAX_LIST)}."
     if not view.catalog.servers:
         yield "No servers are configured: the user can name some in servers.yaml."
         return
     servers = listed(view.catalog.servers, MAX_LIST)
-    yield f'Try other or fewer words, "server:<name>" for all tools of one of: {servers}.'
+    for name in unknown_servers(result.query, view.catalog.servers):
+        likely = nearest(name, view.catalog.servers, 1)
+        meant = f" Did you mean {quoted(f'server:{likely[0]}')}?" if likely else ""
+        yield f"There is no server {quoted(name)}.{meant} There are: {servers}."
+        return
+    named = servers_named(result.query, view.catalog.servers) or tuple(view.catalog.servers)
+    if not any(isinstance(view.catalog.servers[each], Ready) for each in named):
+        yield f"Nothing was searched for {quoted(result.query)}: {_NOBODY[len(named) == 1]}."
+        return
+    total = counted(len(view.catalog.entries), "tool")
+    yield f"No tool matches {quoted(result.query)} among {total}."
+    if result.closest:
+        yield f"Closest names: {listed(result.closest, MAX_LIST)}."
+    yield f'Try other or fewer words, or "server:<name>" for all tools of one of: {servers}.'
+
+
+_NOBODY = ("no server is connected yet", "its server is not connected")
 
 
 def _unready_lines(found: Found, view: View) -> Iterator[str]:
     """Name the servers that were not searched, with reasons where they may be the answer."""
-    matter = awaited(found.request, view.catalog)
+    matter = asked_of(found.request, view.catalog)
     if waiting := [str(each) for each in pending(view) if each.name in matter]:
         seconds = min(MAX_WAIT, max(MIN_WAIT, found.request.wait * 2))
         yield f"Not searched yet: {listed(waiting, MAX_LIST)}. {_WAITING.format(seconds=seconds)}"
-    if lost := failed(view):
+    if lost := [each for each in failed(view) if each.name in matter]:
         names = (each.name if found.matches else str(each) for each in lost)
         yield f"Not connected, not searched: {listed(names, MAX_LIST)}."
 
 
-def _change_lines(changes: Changes) -> Iterator[str]:
+def _change_lines(changes: Changes, catalog: Catalog) -> Iterator[str]:
     """Say what came and went, the servers before the tools."""
+    # A server that has come is told by its name, and not by all that it has.
+    come = frozenset(changes.servers_added)
+    known = catalog.entries
+    added = [each for each in changes.tools_added if not _is_of(known.get(each), come)]
     told = {
         "Servers connected": changes.servers_added,
         "Servers lost": changes.servers_removed,
-        "New tools": changes.tools_added,
+        "New tools": added,
         "Tools gone": changes.tools_removed,
     }
     for what, names in told.items():
         if names:
             yield f"{what} since your last search: {listed(names, MAX_LIST)}."
+
+
+def _is_of(entry: ToolEntry | None, servers: Container[ServerName]) -> bool:
+    return entry is not None and entry.server in servers

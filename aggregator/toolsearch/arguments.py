@@ -7,8 +7,8 @@ from math import isnan
 from typing import NoReturn
 
 from aggregator.catalog import JsonObject, is_object
+from aggregator.names import RESERVED
 from aggregator.toolsearch.offer import (
-    CALL_READ_ONLY_TOOL,
     CALL_TOOL,
     DEFAULT_RESULTS,
     MAX_QUERIES,
@@ -99,8 +99,10 @@ def parse_call(
     for _nested in range(2):
         request = _call(sent, knows)
         # Models wrap a call in another one now and then; what they mean is the inner call.
-        if isinstance(request, Problem) or not _is_call_tool(request.name):
+        if isinstance(request, Problem) or not _is_ours(request.name):
             return request
+        if request.name.endswith(TOOL_SEARCH):
+            return Problem(f"`{TOOL_SEARCH}` is in your own tool list: call it directly.")
         sent = request.arguments
     return Problem(f"`name` must be the tool to call, not `{CALL_TOOL}` itself. {_EXAMPLE}")
 
@@ -142,9 +144,9 @@ def _inside(rest: dict[str, Json]) -> JsonObject | Problem:
     return Problem(f"`arguments` must be an object, not {shown}. {_EXAMPLE}")
 
 
-def _is_call_tool(name: str) -> bool:
-    """Tell whether a name is `CallTool`'s or its sibling's, with any client's prefix."""
-    return name.rpartition("__")[2] in (CALL_TOOL, CALL_READ_ONLY_TOOL)
+def _is_ours(name: str) -> bool:
+    """Tell whether a name is that of a meta-tool, with any client's prefix."""
+    return name.rpartition("__")[2] in RESERVED
 
 
 def _text(value: Json) -> str:

@@ -62,11 +62,27 @@ def search(request: SearchRequest, view: View) -> Found:
 
 def awaited(request: SearchRequest, catalog: Catalog) -> tuple[ServerName, ...]:
     """Return the pending servers whose tools could change the answer."""
-    named = [servers_named(text, catalog.servers) for text in request.queries]
-    if not catalog.pending or not all(named):
-        return catalog.pending
-    wanted = frozenset(chain.from_iterable(named))
-    return tuple(name for name in catalog.pending if name in wanted)
+    asked = asked_of(request, catalog)
+    return tuple(name for name in catalog.pending if name in asked)
+
+
+def asked_of(request: SearchRequest, catalog: Catalog) -> frozenset[ServerName]:
+    """Return the servers that may have what is asked for: those named outright, or all."""
+    asked: set[ServerName] = set()
+    for text in request.queries:
+        named = servers_named(text, catalog.servers)
+        if not named and not unknown_servers(text, catalog.servers):
+            return frozenset(catalog.servers)
+        asked.update(named)
+    return frozenset(asked)
+
+
+def unknown_servers(text: str, servers: Iterable[ServerName]) -> tuple[str, ...]:
+    """Return the servers that a query is restricted to and that do not exist."""
+    query = parse_query(text)
+    known = {_plain(each) for each in servers}
+    filters = query.servers if isinstance(query, Keywords) else ()
+    return tuple(each for each in filters if _plain(each) not in known)
 
 
 def unready(name: str, catalog: Catalog) -> ServerName | None:

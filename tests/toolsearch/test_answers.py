@@ -132,7 +132,7 @@ def test_a_server_lists_its_tools(query: str):
     assert set(names(ask(view_of(ALL), query))) == {"slack__send_message", "slack__list_channels"}
 
 
-@pytest.mark.parametrize("query", ["", "  ", "*", "select:", "select: ,"])
+@pytest.mark.parametrize("query", ["", "  ", "*", "select:", "select: ,", "server:"])
 def test_an_empty_query_is_an_overview_of_servers(query: str):
     states = {**ALL, "jira": Pending("refused", 2.0, "retrying"), "wiki": Failed("no `TOKEN`")}
     view = view_of(states, descriptions={ServerName("github"): "Issues"}, now=7.4)
@@ -148,7 +148,7 @@ def test_an_empty_query_is_an_overview_of_servers(query: str):
         "- jira (retrying for 5 s: refused)",
         "- wiki (failed: no `TOKEN`)",
         "",
-        'To include them, ask with "wait": 10 instead of asking the same again.',
+        'Some are not connected yet: ask with "wait": 10 to wait for them.',
     ]
 
 
@@ -163,6 +163,33 @@ def test_nothing_found_names_what_could_not_be_searched_and_what_to_try():
     assert '"wait": 10 instead of asking the same again' in found.text
     assert "wiki (failed for 7 s: no `TOKEN`)" in found.text
     assert "Try other or fewer words" in found.text
+
+
+def test_a_server_that_does_not_exist_is_named_with_the_one_that_may_be_meant():
+    view = view_of({**ALL, "wiki": Failed("no `TOKEN`")})
+
+    assert ask(view, "server:githb issues").text == (
+        'There is no server "githb". Did you mean "server:github"? '
+        "There are: slack, github, email, wiki."
+    )
+    assert ask(view, "server:qqqq").text.startswith('There is no server "qqqq". There are: ')
+
+
+def test_a_server_that_is_not_connected_is_given_with_its_reason_and_no_other():
+    view = view_of({**ALL, "wiki": Failed("no `TOKEN`"), "chat": Failed("gone")}, now=2.0)
+
+    assert ask(view, "server:wiki page").text == (
+        'Nothing was searched for "server:wiki page": its server is not connected.\n'
+        "Not connected, not searched: wiki (failed for 2 s: no `TOKEN`)."
+    )
+
+
+def test_before_any_server_is_connected_no_other_words_are_proposed():
+    text = ask(view_of({"jira": Pending(), "wiki": Pending()}, now=1.0), "send").text
+
+    assert text.startswith('Nothing was searched for "send": no server is connected yet.')
+    assert "Not searched yet: jira (starting for 1 s), wiki (starting for 1 s)." in text
+    assert "Try other" not in text
 
 
 def test_without_servers_it_is_said_that_there_are_none():
@@ -301,6 +328,20 @@ def test_facts_for_programs_say_the_same():
         ],
         "tool_references": [{"type": "tool_reference", "tool_name": "github__create_issue"}],
     }
+
+
+def test_the_tools_of_a_server_that_has_come_are_not_told_one_by_one():
+    changes = Changes(
+        tools_added=(ToolName("slack__send_message"), ToolName("github__create_issue")),
+        servers_added=(ServerName("slack"),),
+    )
+
+    found = ask(view_of(ALL, changes=changes), "send")
+
+    assert found.text.endswith(
+        "Servers connected since your last search: slack.\n"
+        "New tools since your last search: github__create_issue."
+    )
 
 
 def test_changes_since_the_last_search_are_told():

@@ -148,6 +148,14 @@ def test_a_call_that_cannot_be_understood_says_what_to_send(sent: object, wrong:
     assert len(problem.text) < 400
 
 
+@pytest.mark.parametrize("name", ["ToolSearch", "mcp__toolbox__ToolSearch"])
+def test_a_search_is_not_called_through_call_tool(name: str):
+    problem = parse_call({"name": name, "arguments": {"query": "x"}})
+
+    assert isinstance(problem, Problem)
+    assert "call it directly" in problem.text
+
+
 @given(JSON | st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_anything_at_all_is_a_search(sent: Any):
     request = parse_search(sent)
