@@ -61,10 +61,11 @@ class Address:
 class Endpoint:
     """Sends requests to one address."""
 
-    def __init__(self, client: httpx2.AsyncClient, url: str, max_message_bytes: int) -> None:
+    def __init__(self, client: httpx2.AsyncClient, address: Address) -> None:
         self._client = client
-        self.url = httpx2.URL(url)
-        self.max_message_bytes = max_message_bytes
+        self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
+        self.url = httpx2.URL(address.url)
+        self.max_message_bytes = address.max_message_bytes
 
     @asynccontextmanager
     async def send(
@@ -91,7 +92,7 @@ class Endpoint:
             finally:
                 await response.aclose()
         except FAILURES as error:
-            raise of_error(error) from error
+            raise of_error(error, self.url, self._proxy) from error
 
     async def read(self, response: httpx2.Response) -> bytes:
         """Read a body, as long as it is within bounds.
@@ -121,7 +122,7 @@ class Endpoint:
             async for event in httpx2.EventSource(response, self.max_message_bytes):
                 yield event
         except FAILURES as error:
-            raise of_error(error) from error
+            raise of_error(error, self.url, self._proxy) from error
 
     def within(self, location: str) -> httpx2.URL:
         """Return a place on this origin.
@@ -171,7 +172,7 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         # How long an answer may take is for the caller to say.
         timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
     ) as client:
-        yield Endpoint(client, address.url, address.max_message_bytes)
+        yield Endpoint(client, address)
 
 
 def _headers(configured: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """How an HTTP request can fail, in words, and whether the server may have acted on it."""
 
 import re
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -29,6 +30,8 @@ _UNSENT = (
     httpx2.InvalidURL,
 )
 """Failures before the first byte of a request has left."""
+
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,12 @@ def turned_away(reason: str) -> UndoneError:
     return UndoneError(Undone(reason, may_have_run=False))
 
 
-def of_error(error: BaseException) -> UndoneError:
-    """Put what the HTTP client raised into words."""
-    if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
-        return _unreachable("it cannot be reached: no connection in time")
+def of_error(error: BaseException, url: httpx2.URL, proxy: httpx2.URL | None = None) -> UndoneError:
+    """Put what the HTTP client raised into words, on the way to this address."""
     if isinstance(error, _UNSENT):
+        who = "it" if proxy is None else "its proxy"
+        if (why := _unconnected(error, proxy or url)) is not None:
+            return _unreachable(f"{who} cannot be reached: {why}")
         return _unreachable(f"it cannot be reached: {_first_line(error)}")
     if isinstance(error, httpx2.SSEError):
         return broken(f"its answer could not be read: {_first_line(error)}")
@@ -135,6 +139,34 @@ def _meaning(status: int, headers: Mapping[str, str]) -> Meaning:
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return Meaning(f"it refused the request ({status})")
     return Meaning(f"it failed with status {status}", may_have_run=True)
+
+
+def _unconnected(error: BaseException, url: httpx2.URL) -> str | None:
+    """Say why nobody could be connected to; of an address, only host and port are no secret."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    place = f"`{host}:{url.port or _PORTS.get(url.scheme, 80)}`"
+    for cause in _causes(error):
+        match cause:
+            case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
+                return f"no connection to {place} in time"
+            case ConnectionRefusedError():
+                return f"the connection to {place} was refused"
+            case socket.gaierror(errno=socket.EAI_AGAIN):
+                return f"the host `{url.host}` cannot be looked up for now"
+            case socket.gaierror():
+                return f"the host `{url.host}` is not known"
+            case _:
+                pass
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it comes from; of several attempts, any may say it."""
+    yield error
+    attempts: Sequence[BaseException] = getattr(error, "exceptions", ())
+    for cause in (*attempts, error.__cause__ or error.__context__):
+        if cause is not None:
+            yield from _causes(cause)
 
 
 def _unreachable(reason: str) -> UndoneError:
