@@ -27,8 +27,12 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         raise CommandError(
             f"`{tool['name']}` asks for more input while it runs, which only a client can give"
         )
+    status = _status(result, tool["server"])
+    if status is ExitStatus.ERROR and not options.raw:
+        told = text_of(result)
+        raise CommandError(told[0].lower() + told[1:])
     environment.say(as_json(result) if options.raw else text_of(result))
-    return _status(result, tool["server"])
+    return status
 
 
 def _found(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.cli.environment import ExitStatus
+from aggregator.cli.registry import CLIENTS
 from tests.cli.session import start
 from tests.cli.shell import Ran, Shell, faulty
 
@@ -164,6 +165,8 @@ def test_a_call_to_a_server_that_is_not_there_is_our_error(shell: Shell) -> None
     assert unready.status is ExitStatus.ERROR
     assert "the server `broken` is not ready" in unready.err
     assert lost.status is ExitStatus.ERROR, lost
+    assert "error: the server `test` went away" in lost.err
+    assert lost.out == ""
 
 
 @pytest.mark.parametrize(
@@ -291,15 +294,83 @@ def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None
     assert set(data["versions"]) >= {"aggregator", "python", "mcp"}
 
 
+def test_doctor_shows_the_surface_of_each_client_that_has_us(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    nobody = shell.run("doctor")
+    shell.run("install", "cursor", "--yes")
+    shell.run("install", "vscode", "--yes")
+
+    ran = shell.run("doctor")
+
+    assert "an unknown client, handshake era" in nobody.out
+    assert "an unknown client" not in ran.out
+    starts = [line.partition(", since")[0] for line in ran.out.splitlines() if " era (" in line]
+    assert starts == [
+        "VS Code, handshake era (up to 2025-11-25): surface `relay`",
+        "VS Code, modern era (2026-07-28): surface `relay`",
+        "Cursor, handshake era (up to 2025-11-25): surface `hybrid`",
+        "Cursor, modern era (2026-07-28): surface `relay`",
+    ]
+
+
+def test_doctor_says_plainly_why_and_then_how_that_is_known(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    said = " ".join(shell.run("doctor", "--client", "claude-code").out.split())
+    shell.write_servers(f"toolSearch: false\n{SERVERS}")
+    off = " ".join(shell.run("doctor", "--client", "claude-code").out.split())
+
+    plain = "surface `relay`, since its model cannot call a tool that has just joined the list"
+    assert f"Claude Code, handshake era (up to 2025-11-25): {plain} (lab, 2.1.325: " in said
+    assert "surface `full`, since tool search is switched off" in off
+
+
+@pytest.mark.parametrize(
+    ("client", "sent"),
+    [
+        *((each.name, None) for each in CLIENTS),
+        ("vscode", "visual studio code"),
+        ("claude-desktop", "claude-ai"),
+        ("codex", "codex-mcp-client"),
+        ("Visual Studio Code - Insiders", "visual studio code - insiders"),
+        ("VS Code", "visual studio code"),
+    ],
+)
+def test_doctor_knows_every_client_that_can_be_installed(
+    shell: Shell, client: str, sent: str | None
+) -> None:
+    shell.write_servers("servers: {}")
+
+    ran = shell.run("doctor", "--client", client, "--json")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    names = {each["client"] for each in json.loads(ran.out)["clients"]}
+    assert names == {sent} if sent else len(names) == 1
+
+
+@pytest.mark.parametrize(("servers", "said"), [(1, "1 other server; "), (2, "2 other servers; ")])
+def test_doctor_counts_the_other_servers_of_a_client(shell: Shell, servers: int, said: str) -> None:
+    shell.write_servers("servers: {}")
+    path = shell.place("cursor").path
+    path.parent.mkdir()
+    others = {f"other{number}": {"command": "x"} for number in range(servers)}
+    path.write_text(json.dumps({"mcpServers": others}), encoding="utf-8")
+
+    assert said in shell.run("doctor").out
+
+
 def test_doctor_speaks_also_where_nothing_works(shell: Shell) -> None:
     missing = shell.run("doctor")
     shell.write_servers(SERVERS)
     unknown = shell.run("doctor", "--client", "cursr")
+    foreign = shell.run("doctor", "--client", "xyzzy")
 
     assert missing.status is ExitStatus.ERROR
     assert "does not exist" in " ".join(missing.out.split())
     assert unknown.status is ExitStatus.USAGE
     assert "nothing is known of a client `cursr`" in unknown.err
+    assert "hint: Did you mean `cursor`?" in unknown.err
+    assert "hint: `aggregator install` lists the clients" in foreign.err
 
 
 def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
