@@ -76,7 +76,10 @@ def read_tree(path: Path) -> Tree:
         reason = (error.strerror or "unknown reason").lower()
         raise CommandError(f"`{path}` cannot be read: {reason}") from None
     except ValueError as error:
-        raise CommandError(f"`{path}` cannot be understood: {error}") from None
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else error
+        raise CommandError(
+            f"`{path}` cannot be understood: {reason}", "Mend the file, and repeat the command"
+        ) from None
 
 
 def source_of(path: Path, environment: Environment) -> Source:

@@ -10,7 +10,7 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Source, foreign_servers, servers_in, source_of
 from aggregator.cli.inspect import as_json
 from aggregator.cli.plan import Plan, plan_import
-from aggregator.cli.registry import CLIENTS, client_named
+from aggregator.cli.registry import CLIENTS, ClientFiles, client_named
 from aggregator.cli.source import config_path
 
 
@@ -60,7 +60,7 @@ def tell(plan: Plan, environment: Environment) -> None:
 def _sources(named: str | None, environment: Environment) -> list[Source]:
     """Return the files to read: those of a client, one file, or all that are found."""
     if named is None:
-        sources = list(every_source(environment))
+        sources = [each for client in CLIENTS for each in _readable(client, environment)]
         if not sources:
             raise CommandError(
                 "no client with servers was found on this machine",
@@ -71,9 +71,9 @@ def _sources(named: str | None, environment: Environment) -> list[Source]:
     if path.is_file() or "/" in named or "." in named:
         return [source_of(path, environment)]
     client = client_named(named)
-    sources = [each for each in every_source(environment) if each.client is client]
+    sources = [each for each in _places(client, environment) if servers_in(each)]
     if not sources:
-        places = [str(client.place(scope, environment).path) for scope in client.places]
+        places = [str(each.path) for each in _places(client, environment)]
         raise CommandError(
             f"{client.title} has no servers",
             "They are looked for in " + ", ".join(f"`{place}`" for place in dict.fromkeys(places)),
@@ -81,11 +81,17 @@ def _sources(named: str | None, environment: Environment) -> list[Source]:
     return sources
 
 
-def every_source(environment: Environment) -> Iterator[Source]:
-    """Yield every file of a known client that names servers."""
-    for client in CLIENTS:
-        for scope in client.places:
-            place = client.place(scope, environment)
-            source = Source(place.path, place.keys, client)
+def _readable(client: ClientFiles, environment: Environment) -> Iterator[Source]:
+    """Yield the files of a client that name servers, and warn of those that cannot be read."""
+    for source in _places(client, environment):
+        try:
             if servers_in(source):
                 yield source
+        except CommandError as error:
+            environment.warn(f"{client.title} is passed over: {error}")
+
+
+def _places(client: ClientFiles, environment: Environment) -> Iterator[Source]:
+    for scope in client.places:
+        place = client.place(scope, environment)
+        yield Source(place.path, place.keys, client)

@@ -170,6 +170,50 @@ def test_without_a_name_every_client_is_read(shell: Shell) -> None:
     assert "another server of that name" in ran.err
 
 
+def test_the_broken_file_of_one_client_does_not_keep_others_from_being_read(shell: Shell) -> None:
+    broken = shell.give("cursor")
+    broken.write_text('{\n  "mcpServers": {\n', encoding="utf-8")
+    shell.give("codex")
+
+    one = shell.run("import", "codex", "--into", "one.yaml", "--yes")
+    every = shell.run("import", "--into", "every.yaml", "--yes")
+    listed = shell.run("import", "--into", "listed.yaml", "--json")
+    itself = shell.run("import", "cursor", "--yes")
+
+    problem = f"`{broken}` cannot be understood: it ends too early, in line 2"
+    assert one.status is every.status is ExitStatus.FINE
+    assert "cursor" not in one.err
+    assert f"warning: Cursor is passed over: {problem}" in every.err
+    assert set(load_config(shell.project / "every.yaml", {}).servers) == {"github", "tracker"}
+    assert len(json.loads(listed.out)["servers"]) == 2
+    assert itself.status is ExitStatus.ERROR
+    assert itself.err.startswith(f"error: {problem}\n\nhint: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.json", b'{\n"a": nope}', "line 2 is not JSON"),
+        ("a.json", b'{\n"a": "b', "line 2 has a string that is not JSON"),
+        ("a.json", b'{\n"a" 1}', "line 2 lacks a colon"),
+        ("a.json", b'{"a": 1\n"b": 2}', "line 2 lacks a comma"),
+        ("a.json", b'{\n"a": [', "it ends too early, in line 2"),
+        ("a.json", b'{"a": "\xff"}', "it is not UTF-8 text"),
+        ("a.yaml", b"a: 1\nb: [", "in line 2"),
+        ("a.yaml", b"a: \x01", "special characters are not allowed"),
+        ("a.toml", b"a = 1\nb =", "at end of document"),
+        ("a.toml", b"a = 1\nb = = 2", "at line 2"),
+    ],
+)
+def test_where_a_file_is_broken_is_said(shell: Shell, name: str, text: bytes, problem: str) -> None:
+    (shell.project / name).write_bytes(text)
+
+    ran = shell.run("import", name)
+
+    assert problem in ran.err.splitlines()[0]
+    assert "hint: Mend the file" in ran.err
+
+
 def test_a_secret_moves_to_a_file_for_its_owner_alone_and_is_never_shown(shell: Shell) -> None:
     shell.give("claude-code")
 

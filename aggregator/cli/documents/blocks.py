@@ -27,12 +27,18 @@ def read(text: str) -> Tree:
     try:
         value: object = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(str(error).splitlines()[0]) from None
+        raise ValueError(_explained(error)) from None
     if value is None:
         return {}
     if not is_mapping(value):
         raise ValueError("it is not a mapping")
     return value
+
+
+def _explained(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"{error.problem}, in line {error.problem_mark.line + 1}"
+    return str(error).partition("\n")[0]
 
 
 def put(text: str, path: Sequence[str], value: object, listed: bool = False) -> str:

@@ -168,7 +168,7 @@ def _parse(text: str) -> Node:
     try:
         node = _node(text, _after_space(text, 0))
     except (IndexError, RecursionError):
-        raise ValueError("it ends too early") from None
+        raise ValueError(f"it ends too early, in line {_line(text.rstrip(), len(text))}") from None
     if _after_space(text, node.end) < len(text):
         raise ValueError("there is more after its end")
     return node
@@ -183,16 +183,28 @@ def _node(text: str, start: int) -> Node:
         case '"':
             return Node(start, *_text(text, start))
         case _:
-            found = _SCALAR.match(text, start)
-            if found is None:
-                raise ValueError(f"line {text.count(chr(10), 0, start) + 1} is not JSON")
-            return Node(start, found.end(), json.loads(found[0]))
+            return _scalar(text, start)
+
+
+def _scalar(text: str, start: int) -> Node:
+    found = _SCALAR.match(text, start)
+    try:
+        return Node(start, found.end() if found else start, json.loads(found[0] if found else ""))
+    except ValueError:
+        raise ValueError(f"line {_line(text, start)} is not JSON") from None
 
 
 def _text(text: str, start: int) -> tuple[int, str]:
     """Return where a string ends, and what it says."""
-    value, end = _DECODER.raw_decode(text, start)
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {_line(text, start)} has a string that is not JSON") from error
     return end, value
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 def _object(text: str, start: int) -> Node:
@@ -200,11 +212,11 @@ def _object(text: str, start: int) -> Node:
     position = _after_space(text, start + 1)
     while text[position] != "}":
         if text[position] != '"':
-            raise ValueError(f"line {text.count(chr(10), 0, position) + 1} is not JSON")
+            raise ValueError(f"line {_line(text, position)} is not JSON")
         end, key = _text(text, position)
         colon = _after_space(text, end)
         if text[colon] != ":":
-            raise ValueError(f"line {text.count(chr(10), 0, colon) + 1} lacks a colon")
+            raise ValueError(f"line {_line(text, colon)} lacks a colon")
         member = Member(key, position, _node(text, _after_space(text, colon + 1)))
         members.append(member)
         position = _separated(text, member.node.end, "}")
@@ -228,5 +240,5 @@ def _separated(text: str, end: int, closing: str) -> int:
     if text[position] == ",":
         return _after_space(text, position + 1)
     if text[position] != closing:
-        raise ValueError(f"line {text.count(chr(10), 0, position) + 1} lacks a comma")
+        raise ValueError(f"line {_line(text, position)} lacks a comma")
     return position
