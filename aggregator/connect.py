@@ -43,6 +43,12 @@ KINDS = ("tools", "prompts", "resources")
 
 _LIST_CHANGED = {f"notifications/{kind}/list_changed": kind for kind in KINDS}
 
+_INTRODUCTIONS = frozenset(("initialize", "server/discover"))
+"""What only clients ask."""
+
+ECHO = "it sends back what it is sent, so it is no MCP server"
+"""What is the matter with a program such as `cat`."""
+
 PROBE_HEAD_START = 3.0
 """Seconds `server/discover` may go unanswered before `initialize` is sent beside it.
 
@@ -168,6 +174,9 @@ class Link:
         self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """Answer what the server asks, for the call that it belongs to."""
+        if method in _INTRODUCTIONS:
+            # It sends this back, too, as an answer to what we asked, so it is what we read.
+            raise MCPError(types.METHOD_NOT_FOUND, ECHO)
         return await self._answer(self._in_flight.meant(_related(metadata)), method, params)
 
     async def negotiate(self, era: Era | None) -> None:

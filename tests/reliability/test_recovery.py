@@ -146,6 +146,20 @@ async def test_the_last_words_of_a_server_say_why_it_is_not_there() -> None:
     assert document["servers"][0]["stderr"] == list(words)
 
 
+async def test_a_program_that_echoes_is_told_from_a_server() -> None:
+    @asynccontextmanager
+    async def echo() -> AsyncGenerator[Wire, None]:
+        send, receive = anyio.create_memory_object_stream[object](8)
+        yield Wire((receive, send))
+
+    async with aggregating({"db": echo}) as upstream:
+        await anyio.sleep(1)
+        state = upstream.fleet.catalog.servers[DB]
+
+    assert isinstance(state, Pending)
+    assert state.reason == "it sends back what it is sent, so it is no MCP server"
+
+
 async def test_those_who_call_a_crash_loop_do_not_make_it_hammer() -> None:
     attempts: list[float] = []
 
