@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from textwrap import fill
@@ -18,10 +18,10 @@ from aggregator.cli.registry import CLIENTS
 from aggregator.cli.source import config_path
 from aggregator.cli.starting import await_servers
 from aggregator.cli.tables import WIDTH
-from aggregator.clients import known_clients, profile
+from aggregator.clients import ClientProfile, known_clients, profile
 from aggregator.config import Config, load_config
 from aggregator.errors import ConfigError
-from aggregator.exposure import Era, explain_surface
+from aggregator.exposure import Choice, Era, explain_surface
 from aggregator.memory import open_memory
 
 PACKAGES = ("mcp", "mcp-types", "anyio", "pydantic", "pyyaml")
@@ -35,22 +35,34 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print what is true here; the exit status says whether something is wrong."""
     path = config_path(options.config, environment)
     report: Report = {"versions": _versions(), "config": str(path)}
+    installed = list(registrations(environment))
     try:
         config = load_config(path, environment.variables)
     except ConfigError as error:
         report |= {"error": str(error), "hint": error.hint}
     else:
-        report |= _examined(config, options, environment)
-    report["installed"] = list(registrations(environment))
+        clients = _chosen(options.client, installed)
+        report |= _examined(config, clients, options.wait, environment)
+    report["installed"] = installed
     environment.say(as_json(report) if options.json else _page(report, environment))
     return ExitStatus.ERROR if report.get("error") or report.get("failing") else ExitStatus.FINE
 
 
-def _examined(config: Config, options: argparse.Namespace, environment: Environment) -> Report:
-    clients = _surfaces(config, options.client, environment)
+def _chosen(wanted: str | None, installed: Sequence[Report]) -> list[str]:
+    """Return the names of the client asked about, or of those that would start us."""
+    if wanted is not None:
+        return [_client(wanted)]
+    ours = dict.fromkeys(each["client"] for each in installed if each["registered"])
+    return [_client(name) for name in ours] or ["an unknown client"]
+
+
+def _examined(
+    config: Config, names: Sequence[str], wait: float, environment: Environment
+) -> Report:
+    clients = _surfaces(config, names, environment)
     findings = lint(config, environment.variables)
     with serving(config.path, environment) as peer:
-        servers = await_servers(peer, environment, options.wait)
+        servers = await_servers(peer, environment, wait)
         failing = [
             {
                 "name": server["name"],
@@ -80,27 +92,37 @@ def _versions() -> dict[str, str]:
     return {**versions, "platform": sys.platform}
 
 
-def _surfaces(config: Config, wanted: str | None, environment: Environment) -> list[Report]:
-    """Return which surface a client would get in either era, and why."""
-    names = [_client(wanted)] if wanted else ["an unknown client"]
+def _surfaces(config: Config, names: Sequence[str], environment: Environment) -> list[Report]:
+    """Return which surface each client would get in either era, and why."""
+    settings = config.settings
     memory = open_memory(
-        environment.variables, enabled=config.settings.state, platform=environment.platform
+        environment.variables, enabled=settings.state, platform=environment.platform
     )
     found: list[Report] = []
     for name in names:
-        known = profile(name, config.settings.clients)
+        known = profile(name, settings.clients)
         learned = as_object(memory.get("clients", name)).get("relists")
         observed = learned if isinstance(learned, bool) else None
         for era, dates in ERAS:
-            choice = explain_surface(config.settings.surface, era, known, observed)
-            surface = "full" if config.settings.tool_search.never else choice.surface
-            why = choice.why.removeprefix(f"{known.title}: ")
-            if surface != choice.surface:
-                why = "tool search is switched off"
-            found.append(
-                {"client": name, "era": era, "dates": dates, "surface": surface, "why": why}
-            )
+            choice = explain_surface(settings.surface, era, known, observed)
+            if settings.tool_search.never:
+                choice = Choice("full", "tool search is switched off")
+            about = {"client": name, "title": known.title, "era": era, "dates": dates}
+            found.append({**about, "surface": choice.surface, "why": _reason(choice, known)})
     return found
+
+
+_ABILITIES = {
+    True: "its model can call a tool that has just joined the list",
+    False: "its model cannot call a tool that has just joined the list",
+    None: "it is not known whether its model can call a tool that has just joined the list",
+}
+
+
+def _reason(choice: Choice, known: ClientProfile) -> str:
+    """Say why a surface was chosen: what is known first, then how."""
+    ability = f"{_ABILITIES[known.calls_late_tools]} ({known.evidence})"
+    return choice.why.replace(f"{known.title}: {known.evidence}", ability)
 
 
 def _client(wanted: str) -> str:
@@ -110,14 +132,19 @@ def _client(wanted: str) -> str:
         CommandError: It is not known.
     """
     table = known_clients()
-    by_title = {profile.title.casefold(): name for name, profile in table.items()}
+    by_title: dict[str, str] = {}
+    for name, known in table.items():
+        # Of several names the first is the usual one.
+        by_title.setdefault(known.title.casefold(), name)
     titles = {client.name: client.title.casefold() for client in CLIENTS}
     name = wanted.casefold()
-    for candidate in (name, by_title.get(name), by_title.get(titles.get(name, ""))):
-        if candidate in table:
-            return str(candidate)
-    close = get_close_matches(name, {**table, **titles}, 3) or titles
-    hint = f"Known are {', '.join(f'`{each}`' for each in close)}"
+    title = titles.get(name, name)
+    if name in titles and title in table:
+        title = table[title].title.casefold()
+    if title in by_title or name in table:
+        return by_title.get(title, name)
+    close = get_close_matches(name, {**table, **titles}, 1)
+    hint = f"Did you mean `{close[0]}`?" if close else "`aggregator install` lists the clients"
     raise CommandError(f"nothing is known of a client `{wanted}`", hint, ExitStatus.USAGE)
 
 
@@ -148,7 +175,7 @@ def _about_config(report: Report, environment: Environment) -> Iterator[str]:
 
 def _about_clients(report: Report) -> Iterator[str]:
     for each in report.get("clients", ()):
-        where = f"{each['client']}, {each['era']} era ({each['dates']})"
+        where = f"{each['title']}, {each['era']} era ({each['dates']})"
         yield _wrapped(f"{where}: surface `{each['surface']}`, since {each['why']}", indent="")
     for each in report["installed"]:
         if "problem" in each:
@@ -156,7 +183,8 @@ def _about_clients(report: Report) -> Iterator[str]:
             continue
         names = ", ".join(f"`{name}`" for name in each["registered"])
         state = f"registered as {names}" if names else "not registered"
-        more = f", {each['servers']} other servers" if each["servers"] else ""
+        others = "other server" if each["servers"] == 1 else "other servers"
+        more = f", {each['servers']} {others}" if each["servers"] else ""
         yield f"{each['client']} ({each['scope']}): {state}{more}; {each['path']}"
 
 

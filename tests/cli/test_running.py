@@ -328,7 +328,6 @@ def test_doctor_says_plainly_why_and_then_how_that_is_known(shell: Shell) -> Non
 @pytest.mark.parametrize(
     ("client", "sent"),
     [
-        *((each.name, None) for each in CLIENTS),
         ("vscode", "visual studio code"),
         ("claude-desktop", "claude-ai"),
         ("codex", "codex-mcp-client"),
@@ -336,16 +335,23 @@ def test_doctor_says_plainly_why_and_then_how_that_is_known(shell: Shell) -> Non
         ("VS Code", "visual studio code"),
     ],
 )
-def test_doctor_knows_every_client_that_can_be_installed(
-    shell: Shell, client: str, sent: str | None
-) -> None:
+def test_doctor_knows_a_client_by_many_names(shell: Shell, client: str, sent: str) -> None:
     shell.write_servers("servers: {}")
 
     ran = shell.run("doctor", "--client", client, "--json")
 
     assert ran.status is ExitStatus.FINE, ran.err
-    names = {each["client"] for each in json.loads(ran.out)["clients"]}
-    assert names == {sent} if sent else len(names) == 1
+    assert {each["client"] for each in json.loads(ran.out)["clients"]} == {sent}
+
+
+def test_doctor_knows_every_client_that_can_be_installed(shell: Shell) -> None:
+    shell.write_servers("servers: {}")
+    for client in CLIENTS:
+        shell.run("install", client.name, "--yes")
+
+    data = json.loads(shell.run("doctor", "--json").out)
+
+    assert len({each["title"] for each in data["clients"]}) == len(CLIENTS)
 
 
 @pytest.mark.parametrize(("servers", "said"), [(1, "1 other server; "), (2, "2 other servers; ")])
