@@ -71,27 +71,30 @@ def _sources(named: str | None, environment: Environment) -> list[Source]:
     if path.is_file() or "/" in named or "." in named:
         return [source_of(path, environment)]
     client = client_named(named)
-    sources = [each for each in _places(client, environment) if servers_in(each)]
+    every = [_source(client, scope, environment) for scope in client.places]
+    sources = [each for each in every if servers_in(each)]
     if not sources:
-        places = [str(each.path) for each in _places(client, environment)]
+        places = dict.fromkeys(f"`{each.path}`" for each in every)
         raise CommandError(
-            f"{client.title} has no servers",
-            "They are looked for in " + ", ".join(f"`{place}`" for place in dict.fromkeys(places)),
+            f"{client.title} has no servers", f"They are looked for in {', '.join(places)}"
         )
     return sources
 
 
 def _readable(client: ClientFiles, environment: Environment) -> Iterator[Source]:
     """Yield the files of a client that name servers, and warn of those that cannot be read."""
-    for source in _places(client, environment):
+    for scope in client.places:
         try:
+            source = _source(client, scope, environment)
             if servers_in(source):
                 yield source
         except CommandError as error:
             environment.warn(f"{client.title} is passed over: {error}")
+        except PermissionError as error:
+            problem = f"`{error.filename}` cannot be read: permission denied"
+            environment.warn(f"{client.title} is passed over: {problem}")
 
 
-def _places(client: ClientFiles, environment: Environment) -> Iterator[Source]:
-    for scope in client.places:
-        place = client.place(scope, environment)
-        yield Source(place.path, place.keys, client)
+def _source(client: ClientFiles, scope: str, environment: Environment) -> Source:
+    place = client.place(scope, environment)
+    return Source(place.path, place.keys, client)

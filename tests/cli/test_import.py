@@ -9,6 +9,7 @@ import yaml
 from aggregator.cli.environment import ExitStatus
 from aggregator.config import load_config
 from aggregator.names import ServerName
+from tests.cli.session import run
 from tests.cli.shell import Shell, sample
 
 TRACKER_TOKEN = {"TRACKER_TOKEN": "${TRACKER_TOKEN}"}
@@ -188,6 +189,22 @@ def test_the_broken_file_of_one_client_does_not_keep_others_from_being_read(shel
     assert len(json.loads(listed.out)["servers"]) == 2
     assert itself.status is ExitStatus.ERROR
     assert itself.err.startswith(f"error: {problem}\n\nhint: ")
+
+
+@pytest.mark.slow
+def test_a_directory_that_may_not_be_read_is_passed_over(shell: Shell) -> None:
+    closed = shell.give("cursor").parent
+    closed.chmod(0)
+    shell.give("codex")
+    try:
+        ran = run(shell, "import", "--json")
+    finally:
+        closed.chmod(0o700)
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "Cursor is passed over" in ran.err
+    assert "permission denied" in ran.err
+    assert len(json.loads(ran.out)["servers"]) == 2
 
 
 @pytest.mark.parametrize(
