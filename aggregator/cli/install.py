@@ -20,7 +20,7 @@ from aggregator.cli.registrations import Report, registrations
 from aggregator.cli.registry import CLIENTS, ClientFiles, Found, client_named
 from aggregator.cli.source import config_path
 from aggregator.cli.tables import columns
-from aggregator.cli.undo import to_keep, undo
+from aggregator.cli.undo import to_keep, undo, undo_command
 from aggregator.cli.vault import secrets_in
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
@@ -116,9 +116,10 @@ def _install(
     check(changes)
     record.keep(kept)
     make(changes)
+    command = undo_command(client, options.scope, options.name)
     environment.note(
         f"{client.title} starts the aggregator as `{options.name}` from its next start on\n"
-        f"Backups are in `{record.folder}`; `aggregator install {client.name} --undo` restores them"
+        f"Backups are in `{record.folder}`; `{command}` restores them"
     )
     _tell_kept(client, place, options, environment)
     return ExitStatus.FINE

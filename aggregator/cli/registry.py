@@ -13,6 +13,9 @@ Shape = Literal["plain", "array", "goose", "named"]
 Handing = Literal["", "names", "references"]
 """How a client that hides the environment is told which variables to hand on."""
 
+USUAL_NAME = "toolbox"
+"""What a client calls us unless told otherwise."""
+
 PLAIN = ("env", "braces", "place")
 EDITOR = (*PLAIN, "input")
 

@@ -1,6 +1,7 @@
 """Undo an installation: to the byte if the client left its file alone, with care if not."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,8 @@ from aggregator.cli.documents import Format, UneditableError, format_of, found, 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Source, is_ours, read_tree, servers_in
 from aggregator.cli.records import Kept, Record
-from aggregator.cli.registry import ClientFiles, Found
+from aggregator.cli.registrations import registrations
+from aggregator.cli.registry import USUAL_NAME, ClientFiles, Found
 from aggregator.cli.vault import secrets_in
 
 
@@ -27,7 +29,10 @@ def undo(
         changes.append(_change(Kept(place.path, None, None), place, options.name))
     needed = [change for change in changes if change.is_needed]
     if not needed:
-        raise CommandError(f"`{options.name}` is not registered in {client.title}")
+        raise CommandError(
+            f"`{options.name}` is not registered in {_where(client, options.scope)}",
+            _elsewhere(client, environment),
+        )
     secrets = secrets_in(read_tree(place.path)) if place.path.exists() else set[str]()
     hidden = {*secrets, *(each for old in kept for each in _secrets(old))}
     show(needed, hidden, environment)
@@ -36,8 +41,18 @@ def undo(
         return ExitStatus.ERROR
     make(needed)
     record.forget()
-    environment.note(_outcome(client, place))
+    environment.note(_outcome(client, place, options.scope))
     return ExitStatus.FINE
+
+
+def undo_command(client: ClientFiles, scope: str | None, name: str) -> str:
+    """Return what to type to undo an installation."""
+    words = ["aggregator", "install", client.name]
+    if scope and scope != next(iter(client.places)):
+        words += ["--scope", scope]
+    if name != USUAL_NAME:
+        words += ["--name", name]
+    return shlex.join([*words, "--undo"])
 
 
 def to_keep(changes: Sequence[Change], place: Found, name: str, record: Record) -> list[Kept]:
@@ -101,15 +116,30 @@ def _servers(form: Format, data: bytes | None, keys: Sequence[str]) -> dict[str,
     return servers if is_mapping(servers) else {}
 
 
-def _outcome(client: ClientFiles, place: Found) -> str:
+def _outcome(client: ClientFiles, place: Found, scope: str | None) -> str:
     servers = servers_in(Source(place.path, place.keys))
-    ours = [f"`{name}`" for name, entry in servers.items() if is_ours(entry)]
+    ours = [name for name, entry in servers.items() if is_ours(entry)]
     if not ours:
         return f"{client.title} no longer starts the aggregator"
+    names = ", ".join(f"`{name}`" for name in ours)
     return (
-        f"{client.title} still starts the aggregator as {', '.join(ours)}, as it did before\n"
-        f"`aggregator install {client.name} --undo --name NAME` takes that away, too"
+        f"{client.title} still starts the aggregator as {names}, as it did before\n"
+        f"`{undo_command(client, scope, ours[0])}` takes that away, too"
     )
+
+
+def _where(client: ClientFiles, scope: str | None) -> str:
+    return f"{client.title} for scope `{scope}`" if scope else client.title
+
+
+def _elsewhere(client: ClientFiles, environment: Environment) -> str | None:
+    """Return what would undo the registrations that there are, if there are any."""
+    commands = [
+        f"`{undo_command(client, each['scope'], name)}` for `{name}` in `{each['path']}`"
+        for each in registrations(environment)
+        for name in (each["registered"] if each["client"] == client.name else ())
+    ]
+    return "Use " + ", or ".join(commands) if commands else None
 
 
 def _secrets(kept: Kept) -> set[str]:

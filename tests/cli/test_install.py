@@ -1,6 +1,7 @@
 """Installing into a client, and undoing it to the byte."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -418,6 +419,48 @@ def test_undoing_in_one_scope_leaves_the_other_of_the_same_file(shell: Shell) ->
     assert servers_of(shell, "claude-code") == installed
     shell.run("install", "claude-code", "--undo", "--yes")
     assert servers_of(shell, "claude-code") == before
+
+
+@pytest.mark.parametrize(
+    ("options", "typed"),
+    [
+        ([], "aggregator install vscode --undo"),
+        (["--scope", "user"], "aggregator install vscode --undo"),
+        (["--scope", "project"], "aggregator install vscode --scope project --undo"),
+        (
+            ["--scope", "project", "--name", "my team"],
+            "aggregator install vscode --scope project --name 'my team' --undo",
+        ),
+    ],
+)
+def test_the_command_that_is_printed_undoes_the_installation(
+    shell: Shell, options: list[str], typed: str
+) -> None:
+    shell.write_servers(SERVERS)
+
+    installed = shell.run("install", "vscode", "--yes", *options)
+    undone = shell.run(*shlex.split(typed)[1:], "--yes")
+
+    assert f"`{typed}` restores them" in installed.err
+    assert undone.status is ExitStatus.FINE, undone.err
+    assert "no longer starts the aggregator" in undone.err
+
+
+def test_undoing_what_is_not_there_names_what_is(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.run("install", "vscode", "--scope", "project", "--yes")
+    shell.run("install", "vscode", "--name", "team", "--yes")
+
+    ran = shell.run("install", "vscode", "--undo", "--yes")
+    scoped = shell.run("install", "vscode", "--undo", "--scope", "project", "--name", "x", "--yes")
+
+    user, project = (shell.place("vscode", scope).path for scope in ("user", "project"))
+    assert ran.err == (
+        "error: `toolbox` is not registered in VS Code\n\n"
+        f"hint: Use `aggregator install vscode --name team --undo` for `team` in `{user}`, "
+        f"or `aggregator install vscode --scope project --undo` for `toolbox` in `{project}`\n"
+    )
+    assert "error: `x` is not registered in VS Code for scope `project`\n" in scoped.err
 
 
 def test_a_link_to_a_file_stays_a_link(shell: Shell) -> None:
