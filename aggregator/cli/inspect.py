@@ -20,6 +20,9 @@ from aggregator.search import nearest
 WATCH_INTERVAL = 1.0
 """Seconds between two looks."""
 
+SUGGESTED = 3
+"""Names that are offered for one that does not exist."""
+
 CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -126,12 +129,21 @@ def _unknown(subject: str, catalog: dict[str, Any], what: str) -> CommandError:
             f"`{subject}` is a server and no tool",
             f"`aggregator inspect {subject}` lists its tools",
         )
-    close = nearest(subject, [each["name"] for each in (*catalog["servers"], *catalog["tools"])])
+    close = _closest(subject, catalog, what)
     hint = f"The closest are {_listed(close)}" if close else "`aggregator inspect` lists them"
     absent = [server["name"] for server in catalog["servers"] if server["state"] != "ready"]
     if absent:
         hint += f"; not ready, and so not known: {_listed(absent)}"
     return CommandError(f"there is no {what} `{subject}`", hint)
+
+
+def _closest(subject: str, catalog: dict[str, Any], what: str) -> list[str]:
+    """Return the names most like one that does not exist, of what is asked for."""
+    # A server is not meant by the whole name of a tool, which begins with the server's.
+    servers = catalog["servers"] if "server" in what and "__" not in subject else ()
+    near = nearest(subject, [server["name"] for server in servers], 1)
+    tools = nearest(subject, [tool["name"] for tool in catalog["tools"]])
+    return [*near, *tools][:SUGGESTED]
 
 
 def _catalog(peer: Peer) -> dict[str, Any]:

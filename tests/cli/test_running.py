@@ -156,6 +156,17 @@ def test_a_call_that_cannot_be_made_is_explained(
     assert ran.out == ""
 
 
+def test_only_what_can_be_meant_is_suggested(shell: Shell) -> None:
+    shell.write_servers(SERVERS.replace("  test:", "  faults:"))
+
+    server = shell.run("inspect", "fauts")
+    tool = shell.run("call", "faults__ecko")
+
+    assert "hint: The closest are `faults`, `faults__" in server.err
+    assert "hint: The closest are `faults__echo`" in tool.err
+    assert "`faults`" not in tool.err
+
+
 def test_a_call_to_a_server_that_is_not_there_is_our_error(shell: Shell) -> None:
     shell.write_servers(BROKEN)
 
