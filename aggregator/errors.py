@@ -32,6 +32,8 @@ class ConfigError(AggregatorError):
         self.path = path
         self.line = line
         self.hint = hint
+        self.others: tuple[ConfigError, ...] = ()
+        """What else is wrong, in the order of the file."""
 
 
 class CallError(AggregatorError):

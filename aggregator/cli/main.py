@@ -20,6 +20,10 @@ _WORDS = {"call": "arguments", "search": "query"}
 """Commands that take any number of words, before, between and after their options."""
 
 
+MAX_COMPLAINTS = 20
+"""Mistakes of one file that are told at once."""
+
+
 def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     """Run a command and return its exit status; never raises for what a person can do wrong."""
     try:
@@ -30,7 +34,9 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     except SystemExit as end:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
     except (ConfigError, CommandError) as error:
-        environment.complain(str(error), error.hint)
+        others = error.others if isinstance(error, ConfigError) else ()
+        for each in (error, *others[: MAX_COMPLAINTS - 1]):
+            environment.complain(str(each), each.hint)
         return error.status if isinstance(error, CommandError) else ExitStatus.USAGE
     except KeyboardInterrupt:
         environment.note("interrupted")

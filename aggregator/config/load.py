@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,7 @@ from aggregator.config.server import Draft, Entry, draft, said, settle
 from aggregator.config.source import Source, anyone_can_write, read_text
 from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
 from aggregator.config.variables import CLIENTS, OURS, Expansion
-from aggregator.config.wording import nearest
+from aggregator.config.wording import first_of, nearest
 from aggregator.errors import ConfigError
 from aggregator.names import ServerName, prefixes
 
@@ -61,17 +62,26 @@ class _Reading:
         self._source = source
         self._environ = environ
         self._warnings: list[str] = []
+        self._problems: list[ConfigError] = []
 
     def config(self) -> Config:
         data = self._top()
-        form, variables = self._settings(data)
-        drafts = [draft(entry, self._source, variables) for entry in self._entries(data)]
+        written, variables = self._written(data)
+        forms, drafts = list[SettingsForm](), list[Draft]()
+        with self._noting():
+            forms.append(self._settings(written, variables))
+        with self._noting():
+            for entry in self._entries(data):
+                with self._noting():
+                    drafts.append(draft(entry, self._source, variables))
+        if self._problems:
+            raise first_of(self._problems)
         if not drafts:
             self._warnings.append("No servers are configured")
         return Config(
             path=self._source.path,
             servers=MappingProxyType(self._settled(drafts)),
-            settings=self._overridden(form),
+            settings=self._overridden(*forms),
             warnings=tuple(self._warnings),
         )
 
@@ -93,16 +103,25 @@ class _Reading:
                 hint = nearest(key, _TOP_KEYS)
                 raise self._source.error(f"`{key}` is not a known key", (key,), hint)
 
-    def _settings(self, data: dict[str, Value]) -> tuple[SettingsForm, Mapping[str, str]]:
-        """Return the settings, and the variables that every server may use."""
+    @contextmanager
+    def _noting(self) -> Generator[None, None, None]:
+        """Go on after what is wrong, so that all of it can be told at once."""
+        try:
+            yield
+        except ConfigError as error:
+            self._problems.append(error)
+
+    def _written(self, data: dict[str, Value]) -> tuple[dict[str, Value], Mapping[str, str]]:
+        """Return the settings as written, and the variables that every server may use."""
         written = said(data, _TOP_KEYS)
         if "servers" not in data:
             written = self._without_foreign(written)
         builtin = {PYTHON_VARIABLE: sys.executable, **self._environ}
         variables = {**self._shared(written.get("envFile"), builtin), **builtin}
-        settings = {key: value for key, value in written.items() if key not in _SECTIONS}
-        expanded = self._expanded(settings, variables)
-        return self._source.filled(SettingsForm, expanded, ()), variables
+        return {key: value for key, value in written.items() if key not in _SECTIONS}, variables
+
+    def _settings(self, written: Mapping[str, Value], variables: Mapping[str, str]) -> SettingsForm:
+        return self._source.filled(SettingsForm, self._expanded(written, variables), ())
 
     def _without_foreign(self, data: dict[str, Value]) -> dict[str, Value]:
         """Drop what else a client keeps in the same file."""
@@ -143,15 +162,18 @@ class _Reading:
     def _entries(self, data: dict[str, Value]) -> Iterator[Entry]:
         ours = self._section(data, "servers")
         for name, entry in ours.items():
-            location = ("servers", name)
-            if not _OUR_NAME.fullmatch(name):
-                hint = (
-                    "Use at most 64 letters, digits, `-`, `_` and `.`; begin with a letter or digit"
-                )
-                raise self._source.error(f"`{name}` is not allowed as a name", location, hint)
-            yield Entry(ServerName(name), location, self._mapping(entry, location), OURS, {})
+            with self._noting():
+                yield self._own_entry(name, entry)
         for name, entry in self._section(_named(data), "mcpServers").items():
-            yield self._client_entry(name, entry, ours)
+            with self._noting():
+                yield self._client_entry(name, entry, ours)
+
+    def _own_entry(self, name: str, entry: Value) -> Entry:
+        location = ("servers", name)
+        if not _OUR_NAME.fullmatch(name):
+            hint = "Use at most 64 letters, digits, `-`, `_` and `.`; begin with a letter or digit"
+            raise self._source.error(f"`{name}` is not allowed as a name", location, hint)
+        return Entry(ServerName(name), location, self._mapping(entry, location), OURS, {})
 
     def _client_entry(self, name: str, entry: Value, ours: Mapping[str, Value]) -> Entry:
         location = ("mcpServers", name)

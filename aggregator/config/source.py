@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, dotted
 from aggregator.config.variables import Expansion
-from aggregator.config.wording import first_problem
+from aggregator.config.wording import first_of, problems
 from aggregator.errors import ConfigError
 
 _Form = TypeVar("_Form", bound=BaseModel)
@@ -62,7 +62,8 @@ class Source:
             return form.model_validate(data)
         except ValidationError as error:
             # Not chained: pydantic's own text quotes values, and they may be secrets.
-            raise first_problem(error, self.document, str(self.path), location) from None
+            found = problems(error, self.document, str(self.path), location)
+            raise first_of(found) from None
 
 
 def read_text(path: Path) -> str:

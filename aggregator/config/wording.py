@@ -1,5 +1,6 @@
 """Say what is wrong with a value, without quoting it: it may hold a secret."""
 
+from collections.abc import Iterable
 from typing import get_args
 
 from pydantic import BaseModel, ValidationError
@@ -22,17 +23,29 @@ _EXPECTED = {
 }
 
 
-def first_problem(
+def problems(
     error: ValidationError, document: Document, path: str, base: Location
-) -> ConfigError:
-    """Return the first of the problems, in the order of the file, as an error to show."""
+) -> list[ConfigError]:
+    """Return what is wrong with a part of a file, as errors to show."""
     found = error.errors(include_url=False, include_input=True, include_context=True)
-    located = [(document.line((*base, *each["loc"])), each) for each in found]
-    line, first = min(located, key=lambda pair: pair[0])
-    location = (*base, *first["loc"])
-    return ConfigError(
-        path, f"`{dotted(location)}` {_said(first)}", line=line, hint=_hint(first, location)
-    )
+    located = [((*base, *each["loc"]), each) for each in found]
+    return [
+        ConfigError(
+            path,
+            f"`{dotted(location)}` {_said(each)}",
+            line=document.line(location),
+            hint=_hint(each, location),
+        )
+        for location, each in located
+    ]
+
+
+def first_of(errors: Iterable[ConfigError]) -> ConfigError:
+    """Return the first error in the order of the file, which tells of the others."""
+    every = [one for error in errors for one in (error, *error.others)]
+    first, *others = sorted(every, key=lambda each: each.line or 0)
+    first.others = tuple(others)
+    return first
 
 
 def _said(error: ErrorDetails) -> str:

@@ -304,3 +304,25 @@ def test_values_are_never_quoted_in_an_error(tmp_path: Path) -> None:
     assert "canary" not in f"{caught.value!r}{caught.value.hint}"
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+def test_all_mistakes_of_a_file_are_told_in_its_order(tmp_path: Path) -> None:
+    text = """\
+servers:
+  a:
+    comand: x
+    maxQueued: many
+  my notes: {command: x}
+  b: {command: x, url: "http://h"}
+  c: {command: x}
+toolSearch: perhaps
+maxResults: 0
+"""
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, tmp_path / "servers.yaml", {})
+
+    first = caught.value
+    assert [each.line for each in (first, *first.others)] == [3, 4, 5, 6, 8, 9]
+    assert "`servers.a.comand` is not a known key" in str(first)
+    assert first.hint == "Did you mean `command`?"
+    assert "`maxResults` must be" in str(first.others[-1])
