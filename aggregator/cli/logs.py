@@ -9,19 +9,24 @@ from typing import TextIO
 from aggregator.config import Config, ServerConfig
 from aggregator.secrecy import HIDDEN, is_secret, secret_arguments, without_secrets
 
-LEVELS = (logging.ERROR, logging.INFO, logging.DEBUG)
-"""What is logged without `-v`, with it, and with `-vv`."""
+LEVELS = (logging.INFO, logging.DEBUG)
+"""What is logged with `-v`, and with `-vv`."""
 
 
-def set_up_logging(config: Config, verbosity: int, form: str, stream: TextIO) -> "Lines":
-    """Send our log lines to a stream, quietly unless asked for more; return what writes them."""
+def set_up_logging(
+    config: Config, verbosity: int, form: str, stream: TextIO, least: int = logging.ERROR
+) -> "Lines":
+    """Send our log lines to a stream; return what writes them.
+
+    `least` is what is logged also where nobody asks for more.
+    """
     handler = logging.StreamHandler(stream)
     lines = Lines(as_json=form == "json")
     lines.expect(config)
     handler.setFormatter(lines)
     # Of what libraries say, only what ends everything is of interest to a person.
     logging.basicConfig(level=logging.CRITICAL, handlers=[handler], force=True)
-    logging.getLogger("aggregator").setLevel(LEVELS[min(verbosity, len(LEVELS) - 1)])
+    logging.getLogger("aggregator").setLevel((least, *LEVELS)[min(verbosity, len(LEVELS))])
     return lines
 
 

@@ -1,6 +1,7 @@
 """`aggregator serve`: be the one server a client talks to."""
 
 import argparse
+import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,8 +27,12 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     _check(options)
     sys.setswitchinterval(SWITCH_INTERVAL)
     config = read_config(options, environment)
-    lines = set_up_logging(config, options.verbose, options.log_format, environment.stderr)
+    # A client shows what we say as errors; over HTTP a person or a service reads it.
+    least = logging.ERROR if options.http is None else logging.WARNING
+    form: str = options.log_format
+    lines = set_up_logging(config, options.verbose, form, environment.stderr, least)
     if options.http is None:
+        _greet(environment)
         anyio.run(serve_standard_streams, config, lines.expect, backend_options=EVENT_LOOP)
     else:
         _serve_http(config, options, environment, lines.expect)
@@ -47,6 +52,12 @@ def _check(options: argparse.Namespace) -> None:
                 "`aggregator serve --http 8765` serves clients over HTTP",
                 ExitStatus.USAGE,
             )
+
+
+def _greet(environment: Environment) -> None:
+    """Tell a person who typed the command why nothing happens."""
+    if environment.stdin.isatty() and environment.stderr.isatty():
+        environment.note("Waiting for an MCP client on standard input; Ctrl-C ends it.")
 
 
 def _serve_http(

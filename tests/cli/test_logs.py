@@ -46,6 +46,16 @@ def test_without_being_asked_only_errors_are_said() -> None:
     assert logged(0) == ["web: *** at https://***@example.com/; giving up"]
 
 
+def test_warnings_are_said_unasked_where_somebody_reads_them() -> None:
+    stream = StringIO()
+    set_up_logging(CONFIG, 0, "text", stream, logging.WARNING)
+
+    logger.info("jira: starting")
+    logger.warning("jira: refused; retrying in 4 s")
+
+    assert stream.getvalue() == "jira: refused; retrying in 4 s\n"
+
+
 def test_each_v_says_more_and_lines_begin_with_the_server() -> None:
     assert logged(1)[0] == "jira: LEVEL is information; starting"
     assert logged(2)[0] == "jira: asked; waiting"
