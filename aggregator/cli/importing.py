@@ -1,6 +1,7 @@
 """`aggregator import`: take over the servers that a client has."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
-    environment.note(f"Wrote `{target}`; `aggregator check` tells whether all is well")
+    checked = f" --config {shlex.quote(options.into)}" if options.into else ""
+    environment.note(f"Wrote `{target}`; `aggregator check{checked}` tells whether all is well")
     return ExitStatus.FINE
 
 

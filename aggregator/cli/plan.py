@@ -120,7 +120,7 @@ class _Sorting:
         entry = self._vault.emptied(each.name, each.entry)
         self.taken[each.name] = (each, entry)
         self.relied |= references(entry)
-        self.notes.append(f"`{each.name}` from {each.source.title}")
+        self.notes.append(_origin(each))
         self.warnings.extend(f"`{each.name}`: {note}" for note in each.notes)
 
     def _repeated(self, each: Foreign) -> None:
@@ -130,8 +130,8 @@ class _Sorting:
         has_it = not vault.taken and _is_alike(known, entry)
         if not has_it and not self._has_values(known, each.entry):
             self.warnings.append(
-                f"`{each.name}` from {each.source.title} {self._left}: "
-                f"`{self._target}` has another server of that name"
+                f"{_origin(each)} {self._left}: `{self._target}` has another server of that name; "
+                "to have both, rename one, or add it by hand under another name"
             )
             return
         self.same.append(each)
@@ -145,6 +145,12 @@ class _Sorting:
         expansion = Expansion(values)
         sides = (expansion.expand(_plain(each), ()) for each in (known, entry))
         return _is_alike(*sides)
+
+
+def _origin(each: Foreign) -> str:
+    """Return what a server is called, there too if that had to be changed."""
+    there = f" (there `{each.written}`)" if each.written != each.name else ""
+    return f"`{each.name}`{there} from {each.source.title}"
 
 
 _DEFINING = ("url", "headers", "env", "envFile", "cwd")

@@ -168,7 +168,7 @@ def test_without_a_name_every_client_is_read(shell: Shell) -> None:
 
     taken = yaml.safe_load((shell.project / "servers.yaml").read_text(encoding="utf-8"))
     assert list(taken["servers"]) == ["tracker", "docs", "older"]
-    assert "another server of that name" in ran.err
+    assert "another server of that name; to have both, rename one" in ran.err
 
 
 def test_the_broken_file_of_one_client_does_not_keep_others_from_being_read(shell: Shell) -> None:
@@ -307,6 +307,27 @@ def test_importing_twice_changes_nothing(shell: Shell) -> None:
 
     assert "Nothing is to be changed" in again.err
     assert {path: path.read_bytes() for path in shell.project.iterdir()} == before
+
+
+def test_the_file_that_was_written_is_the_one_to_check(shell: Shell) -> None:
+    shell.give("cursor")
+
+    usual = shell.run("import", "cursor", "--yes")
+    other = shell.run("import", "cursor", "--into", "my team.yaml", "--yes")
+
+    assert "`aggregator check` tells" in usual.err
+    assert "`aggregator check --config 'my team.yaml'` tells" in other.err
+
+
+def test_a_name_that_had_to_be_changed_is_said(shell: Shell) -> None:
+    servers = {"we ird/näme": {"command": "x"}, "we-ird-n-me": {"command": "y"}}
+    (shell.project / "m.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+    ran = shell.run("import", "m.json", "--yes")
+
+    source = shell.project / "m.json"
+    assert f"`we-ird-n-me` (there `we ird/näme`) from `{source}`\n" in ran.err
+    assert f"warning: `we-ird-n-me` from `{source}` is left out" in ran.err
 
 
 def test_the_diff_comes_first_and_a_no_is_a_no(shell: Shell) -> None:
