@@ -29,7 +29,8 @@ CLEAR = "\x1b[H\x1b[2J"
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the catalog, one server or one tool."""
     with _peer(options, environment) as peer:
-        await_servers(peer, environment, options.wait)
+        # Of servers that have long been running, nobody needs to hear when they were ready.
+        await_servers(peer, environment, options.wait, quiet=options.url is not None)
         page = _page(peer, environment, options)
         if not options.watch:
             environment.say(page)

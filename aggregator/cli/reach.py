@@ -57,8 +57,10 @@ class Remote(Peer):
 
     def _refused(self, error: HTTPError) -> CommandError:
         with error:
-            hint = f"Set `{TOKEN_VARIABLE}` to its token" if error.code in (401, 403) else None
-            return CommandError(f"`{self._place}` refused: {error.code} {error.reason}", hint)
+            token = f"Set `{TOKEN_VARIABLE}` to its token"
+            hints = {401: token, 403: token, 404: f"An aggregator serves at `{self._place}/mcp`"}
+            said = f"`{self._place}` refused: {error.code} {error.reason}"
+            return CommandError(said, hints.get(error.code))
 
 
 def _reason(error: Exception) -> str:

@@ -36,6 +36,7 @@ def test_a_running_server_is_inspected_with_the_token_of_its_owner(shell: Shell)
     with serving(shell) as url:
         owner = shell.run("inspect", "--url", url, "--json")
         tool = shell.run("inspect", "test__echo", "--url", url)
+        astray = shell.run("inspect", "--url", url.removesuffix("/mcp"))
         shell.variables = {"HOME": "/nowhere"}
         stranger = shell.run("inspect", "--url", url)
         shell.variables = {"AGGREGATOR_TOKEN": "wrong"}
@@ -44,6 +45,9 @@ def test_a_running_server_is_inspected_with_the_token_of_its_owner(shell: Shell)
     assert owner.status is ExitStatus.FINE, owner.err
     assert [server["name"] for server in json.loads(owner.out)["servers"]] == ["test"]
     assert tool.out.startswith("test__echo (test, deferred")
+    assert owner.err == tool.err == ""
+    assert "refused: 404" in astray.err
+    assert f"hint: An aggregator serves at `{url}`" in astray.err
     assert stranger.status is ExitStatus.ERROR
     assert "refused: 401" in stranger.err
     assert "`AGGREGATOR_TOKEN`" in stranger.err
