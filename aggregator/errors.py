@@ -57,10 +57,11 @@ class ServerUnavailableError(CallError):
     """The tool's server is not connected now."""
 
     def __init__(self, server: str, reason: str | None) -> None:
-        detail = f": {reason}" if reason else ""
+        # A reason may be one that nothing but a person can put right.
+        again = "when the server is back" if reason else "shortly"
         super().__init__(
-            f"The server `{server}` is not connected{detail}. "
-            "The tool was not run; try again shortly or use another tool"
+            f"The server `{server}` is not connected: {reason or 'it is still starting'}. "
+            f"The tool was not run; use another tool, or try again {again}"
         )
         self.server = server
         self.reason = reason

@@ -23,6 +23,7 @@ from tests.peers import (
     aggregating,
     connect_to,
     failing,
+    never,
     ready,
     text_of,
     visiting,
@@ -180,6 +181,32 @@ async def test_those_who_call_a_crash_loop_do_not_make_it_hammer() -> None:
     assert said.startswith("The server `db` is not connected: connection refused.")
     assert min(after - before for before, after in pairwise(attempts)) >= 0.5
     assert took <= 20
+
+
+async def test_a_call_is_told_that_its_server_is_still_starting() -> None:
+    servers = {"db": slow_to_close(never(), 3)}
+
+    async with aggregating(servers, db={"connect_timeout": 5.0}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            answer = await client.call_tool("CallTool", {"name": "db__query"})
+
+    assert text_of(answer) == (
+        "The server `db` is not connected: it is still starting. "
+        "The tool was not run; use another tool, or try again shortly"
+    )
+
+
+async def test_a_call_is_not_told_to_try_again_soon_what_a_person_must_put_right() -> None:
+    servers = {"db": failing(FileNotFoundError("`db-mcp` was not found on PATH"))}
+
+    async with aggregating(servers) as upstream, visiting(upstream, "handshake") as client:
+        await anyio.sleep(1)
+        answer = await client.call_tool("CallTool", {"name": "db__query"})
+
+    assert text_of(answer) == (
+        "The server `db` is not connected: `db-mcp` was not found on PATH. "
+        "The tool was not run; use another tool, or try again when the server is back"
+    )
 
 
 async def test_watching_what_a_server_says_nothing_about_ends_in_time() -> None:
