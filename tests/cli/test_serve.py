@@ -1,0 +1,71 @@
+"""What `aggregator serve` says to whoever started it."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cli.session import PATIENCE, start
+from tests.cli.shell import Shell, faulty
+
+pytestmark = pytest.mark.slow
+
+SERVERS = f"servers:\n  test:\n    {faulty()}\n  gone: {{command: no-such-program}}\n"
+END_OF_INPUT = b"\x04"
+
+
+@contextmanager
+def terminal(shell: Shell, *arguments: str) -> Generator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """Type a command at a terminal."""
+    keyboard, screen = pty.openpty()
+    command = [sys.executable, "-m", "aggregator", *arguments]
+    variables = shell.all_variables()
+    process = subprocess.Popen(
+        command, stdin=screen, stdout=screen, stderr=screen, env=variables, cwd=shell.project
+    )
+    os.close(screen)
+    try:
+        with process:
+            yield keyboard, process
+    finally:
+        os.close(keyboard)
+
+
+def test_a_person_who_types_serve_is_told_what_it_waits_for(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    with terminal(shell, "serve") as (keyboard, process):
+        said = os.read(keyboard, 1000).decode()
+        os.write(keyboard, END_OF_INPUT)
+        status = process.wait(PATIENCE)
+
+    assert said == "Waiting for an MCP client on standard input; Ctrl-C ends it.\r\n"
+    assert status == 0
+
+
+def test_a_program_that_starts_serve_is_told_nothing(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    with start(shell, "serve") as process:
+        said = process.communicate(timeout=PATIENCE)
+
+    assert said == ("", "")
+
+
+def test_over_http_a_server_that_fails_is_told_of_unasked(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    with start(shell, "serve", "--http", "0", "--no-auth") as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if line.startswith("gone: "))
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    assert said == (
+        "gone: the command `no-such-program` was not found on PATH; "
+        "waiting for the configuration to change\n"
+    )
