@@ -149,7 +149,10 @@ def _import(parser: argparse.ArgumentParser) -> None:
         help="where the servers are now (default: every client that is found)",
     )
     parser.add_argument(
-        "--into", metavar="FILE", help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG}"
+        "--into",
+        type=_file,
+        metavar="FILE",
+        help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG}",
     )
     parser.add_argument(
         "--json", action="store_true", help="list what is found as JSON; writes only with --yes"
@@ -195,6 +198,7 @@ def _schema(_parser: argparse.ArgumentParser) -> None:
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
+        type=_file,
         metavar="FILE",
         help=f"default: ${CONFIG_VARIABLE}, or {DEFAULT_CONFIG} in this directory",
     )
@@ -221,6 +225,13 @@ def _wait(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"how long to wait for servers that are starting (default: {WAIT:g})",
     )
+
+
+def _file(text: str) -> str:
+    """Refuse what a shell makes of a variable that is not set; the default is not meant then."""
+    if not text:
+        raise argparse.ArgumentTypeError("must be the name of a file, and is empty")
+    return text
 
 
 def _seconds(text: str) -> float:

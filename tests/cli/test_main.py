@@ -55,6 +55,8 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["search", "x", "--max-results", "few"], "number of at least 1, not `few`", "--help"),
         (["inspect", "--wait", "-1"], "must be from 0 to 3600 seconds, not `-1`", "--help"),
         (["inspect", "--wait", "soon"], "must be from 0 to 3600 seconds, not `soon`", "--help"),
+        (["check", "--config", ""], "--config: must be the name of a file", "--help"),
+        (["import", "--into="], "--into: must be the name of a file", "--help"),
         (["serve", "--log-format", "xml"], "invalid choice", "--help"),
         (["call"], "required: TOOL\n", "--help"),
     ],
