@@ -14,6 +14,9 @@ _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", 
 _OPTION = re.compile(r"(?P<option>[\w.-]+)=(?P<value>.+)", re.DOTALL)
 _REFERENCE = re.compile(r"(?<!\$)(?:\$\$)*\$\{")
 _NAMED = re.compile(r"(?<!\$)(?:\$\$)*\$\{([A-Za-z_][A-Za-z0-9_]*)")
+_NAMING = "_env_var"
+"""How a key ends that names a variable."""
+_UPPER = re.compile(r"[A-Z_][A-Z0-9_]*")
 # A default may hold what would end the user, so a reference is taken whole.
 _PASSWORD = re.compile(
     r"(?<=://)(?P<user>(?:\$\{(?:[^{}]|\{[^{}]*\})*+\}|[^\s/?#@:])*+):(?P<password>[^\s/?#]+)(?=@)"
@@ -136,13 +139,20 @@ def references(value: object) -> set[str]:
 def secrets_in(value: object, name: str = "") -> set[str]:
     """Return every secret in a file, so that none of them is shown."""
     if is_mapping(value):
-        return {each for key, item in value.items() for each in secrets_in(item, str(key))}
+        end = _NAMING if name == "env_http_headers" else ""
+        return {each for key, item in value.items() for each in secrets_in(item, f"{key}{end}")}
     if is_list(value):
         return {each for item in value for each in secrets_in(item, name)} | _told({"args": value})
     if isinstance(value, str):
-        shown = {value, value.rpartition(" ")[2]} if is_secret(name, value) else set[str]()
-        return shown | (_told({"url": value}) if "://" in value else set())
+        is_hidden = is_secret(name, value) and not _is_variable(name, value)
+        hidden = {value, value.rpartition(" ")[2]} if is_hidden else set[str]()
+        return hidden | (_told({"url": value}) if "://" in value else set())
     return set()
+
+
+def _is_variable(name: str, value: str) -> bool:
+    """Return whether a value only names a variable; some people put the secret itself there."""
+    return name.endswith(_NAMING) and not looks_secret(value) and bool(_UPPER.fullmatch(value))
 
 
 def _told(entry: dict[str, Any]) -> set[str]:

@@ -488,6 +488,15 @@ def test_no_secret_of_the_client_is_shown(shell: Shell) -> None:
     assert secret not in moved.out + moved.err + undone.out + undone.err
 
 
+def test_the_names_of_variables_are_shown(shell: Shell) -> None:
+    shell.give("codex")
+
+    moved = shell.run("install", "codex", "--move", "--yes")
+
+    assert '-bearer_token_env_var = "GITHUB_TOKEN"' in moved.out
+    assert "***" not in moved.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -247,6 +247,18 @@ def test_every_secret_of_a_file_is_known_before_it_is_shown() -> None:
     assert {"tttttttt", "pppppppp", "kkkkkkkk"} <= secrets_in(tree)
 
 
+def test_the_name_of_a_variable_is_no_secret_but_a_secret_in_its_place_is() -> None:
+    named = {
+        "bearer_token_env_var": "GITHUB_TOKEN",
+        "env_http_headers": {"X-Api-Key": "API_KEY"},
+        "env_vars": ["API_KEY", "GITHUB_TOKEN"],
+    }
+
+    assert secrets_in(named) == set()
+    for mistaken in ("ghp_0123456789abcdef", "AKIA0123456789ABCDEF", "abcdef123456"):
+        assert secrets_in({"bearer_token_env_var": mistaken}) == {mistaken}
+
+
 def test_every_variable_that_a_server_refers_to_is_known() -> None:
     entry = {"args": ["${A}/$${B}", "$$${C:-${D}}"], "env": {"E": "${E}"}, "timeout": 3}
 
