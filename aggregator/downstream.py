@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import anyio
 import mcp_types as types
@@ -43,6 +44,14 @@ TIMEOUTS_TOLERATED = 3
 """Calls in a row that may time out before the server is taken to be stuck."""
 REST = 0.5
 """Seconds between two attempts after a failure at the least, however many ask for the server."""
+
+
+class NotWatchedError(MCPError):
+    """A server does not tell of some resources; says why, for each of them."""
+
+    def __init__(self, reasons: Mapping[str, MCPError]) -> None:
+        super().__init__(types.INVALID_REQUEST, f"{len(reasons)} resources cannot be watched")
+        self.reasons = reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,9 @@ class Downstream:
         self._supervision = Supervision(jitter)
         self._era: Era | None = around.recall_era(server)
         self._watched: frozenset[str] = watched
+        self._confirmed = set[str]()
+        """What a server of the handshake era has agreed to tell of, on the link there is now."""
+        self._turns = WeakValueDictionary[str, anyio.Lock]()
         self._link: Link | None = None
         self._wire: Wire | None = None
         self._woken = anyio.Event()
@@ -148,24 +160,51 @@ class Downstream:
         """Be told when these resources change, and no others, also after a new connection.
 
         Raises:
-            MCPError: The server refuses, or does not answer in time.
+            NotWatchedError: The server refuses some of them, or does not answer in time.
         """
-        before, self._watched = self._watched, frozenset(uris)
-        if self._link is None or not _lets_subscribe(self._link):
+        before, self._watched, link = self._watched, frozenset(uris), self._link
+        if link is None or not _lets_subscribe(link):
             return
-        with anyio.move_on_after(self._server.call_timeout):
-            await self._subscribe(self._link, before)
-            return
-        raise MCPError(types.REQUEST_TIMEOUT, f"The server `{self.name}` did not answer in time")
-
-    async def _subscribe(self, link: Link, before: frozenset[str]) -> None:
         if link.peer.era == "modern":
             await link.listening.want(self._watched)
             return
-        for uri in before - self._watched:
-            await link.request("resources/unsubscribe", {"uri": uri})
-        for uri in self._watched - before:
-            await link.request("resources/subscribe", {"uri": uri})
+        # Who wants something new need not wait for what has become of the rest.
+        unsettled = (self._watched - before) or (self._watched ^ self._confirmed)
+        if refused := await self._subscribe(link, unsettled):
+            raise NotWatchedError(refused)
+
+    async def _subscribe(self, link: Link, unsettled: Collection[str]) -> dict[str, MCPError]:
+        """Have a server tell of what is watched, each on its own; return what it refuses."""
+        late = MCPError(types.REQUEST_TIMEOUT, f"The server `{self.name}` did not answer in time")
+        refused, confirmed = dict.fromkeys(sorted(unsettled), late), self._confirmed
+        at_once = anyio.Semaphore(self._server.max_in_flight)
+
+        async def settle(uri: str) -> None:
+            async with at_once:
+                try:
+                    await self._settle(link, confirmed, uri)
+                    del refused[uri]
+                except MCPError as error:
+                    refused[uri] = error
+
+        with anyio.move_on_after(self._server.call_timeout):
+            async with anyio.create_task_group() as group:
+                for uri in list(refused):
+                    group.start_soon(settle, uri)
+        return refused
+
+    async def _settle(self, link: Link, confirmed: set[str], uri: str) -> None:
+        """Subscribe to a resource, or no longer, until that is as it is wanted."""
+        async with self._turns.setdefault(uri, anyio.Lock()):
+            while (uri in self._watched) != (uri in confirmed):
+                if uri in confirmed:
+                    # Whatever becomes of the request: from here on, nothing is certain.
+                    confirmed.discard(uri)
+                    with suppress(MCPError):
+                        await link.request("resources/unsubscribe", {"uri": uri})
+                else:
+                    await link.request("resources/subscribe", {"uri": uri})
+                    confirmed.add(uri)
 
     async def _ask(
         self, link: Link, method: str, params: Mapping[str, Any], call: Call
@@ -277,7 +316,7 @@ class Downstream:
 
     async def _follow(self, link: Link, state: Ready) -> None:
         """List again whenever the server says that something changed, within reason."""
-        await self._watch_again(link)
+        await self._watch_again()
         state = self._changed(state, await self._listed(link, state, BESIDES))
         pause = RELIST_PAUSE
         while True:
@@ -303,16 +342,12 @@ class Downstream:
         self._say(after)
         return after
 
-    async def _watch_again(self, link: Link) -> None:
+    async def _watch_again(self) -> None:
         """Subscribe on a new connection to what was watched on the last."""
-        if not self._watched:
-            return
-        watched, self._watched = self._watched, frozenset()
-        with suppress(MCPError):
-            await self.watch(watched)
-        self._watched = watched
-        if link.peer.era == "modern":
-            await link.listening.settled()
+        self._confirmed = set[str]()
+        if self._watched:
+            with suppress(NotWatchedError):
+                await self.watch(self._watched)
 
     async def _listed(self, link: Link, state: Ready, kinds: Collection[str]) -> Ready:
         """List these kinds; what cannot be listed stays as it was known."""

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import anyio
-from mcp.shared.exceptions import MCPError
 
 from aggregator.announce import GATHERING
+from aggregator.downstream import NotWatchedError
 from aggregator.fleet import Fleet
 from aggregator.names import ServerName
 from aggregator.passage.routes import Route
@@ -56,15 +55,16 @@ class Watches:
         watchers = self._watched.setdefault(route, Counter())
         watchers[watcher, uri] += 1
         try:
-            await self._settle(route.server)
+            await self._settle(route.server, route.uri)
         except BaseException:
-            self._drop(route, watcher, uri)
+            self.remove(watcher, route, uri)
             raise
 
-    async def remove(self, watcher: Watcher, route: Route, uri: str) -> None:
-        """Watch a resource no longer."""
+    def remove(self, watcher: Watcher, route: Route, uri: str) -> None:
+        """Watch a resource no longer; its server is told so in its own time."""
         self._drop(route, watcher, uri)
-        await self._settle(route.server)
+        self._left.add(route.server)
+        self._stirred.set()
 
     def add_own(self, watcher: Watcher, uri: str) -> None:
         """Watch one of our own resources, which may change with the catalog."""
@@ -83,9 +83,7 @@ class Watches:
             for each, uri in list(self._watched[route]):
                 if each is watcher:
                     self._watched[route][each, uri] = 1
-                    self._drop(route, each, uri)
-                    self._left.add(route.server)
-        self._stirred.set()
+                    self.remove(each, route, uri)
 
     async def run(self) -> None:
         """Tell of our own changes, and clear up after clients that are gone."""
@@ -105,8 +103,7 @@ class Watches:
             await self._stirred.wait()
             self._stirred = anyio.Event()
             while self._left:
-                with suppress(MCPError):
-                    await self._settle(self._left.pop())
+                await self._settle(self._left.pop())
 
     def watches(self, watcher: Watcher, uri: str) -> Route | None:
         """Return what a client watches under a URI."""
@@ -123,11 +120,18 @@ class Watches:
         if not watchers:
             self._watched.pop(route, None)
 
-    async def _settle(self, server: ServerName) -> None:
-        """Have a server tell of what is watched, and of nothing else."""
-        await self._fleet.watch(
-            server, {route.uri for route in self._watched if route.server == server}
-        )
+    async def _settle(self, server: ServerName, concerned: str | None = None) -> None:
+        """Have a server tell of what is watched, and of nothing else.
+
+        Raises:
+            MCPError: It refuses to tell of the one that the caller is concerned with.
+        """
+        uris = {route.uri for route in self._watched if route.server == server}
+        try:
+            await self._fleet.watch(server, uris)
+        except NotWatchedError as error:
+            if concerned is not None and concerned in error.reasons:
+                raise error.reasons[concerned] from error
 
     def _updated(self, server: ServerName, uri: str) -> None:
         for watcher, shown in self._watched.get(Route(server, uri), ()):

@@ -140,7 +140,7 @@ class Resources:
         uri = str(params["uri"])
         self.watches.remove_own(watcher, uri)
         if (route := self.watches.watches(watcher, uri)) is not None:
-            await self.watches.remove(watcher, route, uri)
+            self.watches.remove(watcher, route, uri)
 
     @asynccontextmanager
     async def watching(self, uris: list[str], watcher: Watcher) -> AsyncGenerator[None, None]:
@@ -160,9 +160,8 @@ class Resources:
         finally:
             for uri in own:
                 self.watches.remove_own(watcher, uri)
-            with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-                for uri, route in added:
-                    await self.watches.remove(watcher, route, uri)
+            for uri, route in added:
+                self.watches.remove(watcher, route, uri)
 
     def learn(self, server: ServerName, result: Mapping[str, Any]) -> None:
         """Remember what a result links to, so that a client can follow it."""
