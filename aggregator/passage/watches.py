@@ -60,6 +60,15 @@ class Watches:
             self.remove(watcher, route, uri)
             raise
 
+    async def add_once(self, watcher: Watcher, route: Route, uri: str) -> None:
+        """Watch a resource; one that is watched already is not watched twice.
+
+        Raises:
+            MCPError: Its server refuses, or has done so since and does it again.
+        """
+        self._drop(route, watcher, uri)
+        await self.add(watcher, route, uri)
+
     def remove(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Watch a resource no longer; its server is told so in its own time."""
         self._drop(route, watcher, uri)

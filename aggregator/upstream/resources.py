@@ -126,8 +126,9 @@ class Resources:
         uri = str(params["uri"])
         if uri.startswith(OWN_SCHEME):
             self._subscribe_own(uri, caller, watcher)
-        elif self.watches.watches(watcher, uri) is None:
-            await self.watches.add(watcher, self._route(uri, caller), uri)
+        else:
+            route = self.watches.watches(watcher, uri) or self._route(uri, caller)
+            await self.watches.add_once(watcher, route, uri)
 
     def _subscribe_own(self, uri: str, caller: ContextCaller, watcher: Watcher) -> None:
         if not self._is_own(uri):

@@ -172,6 +172,26 @@ async def test_updates_go_on_after_a_new_connection(client_era: Era, server_era:
             group.cancel_scope.cancel()
 
 
+async def test_who_was_refused_on_a_new_connection_is_told_so_when_it_subscribes_again() -> None:
+    server = Keeper()
+    way = Mortal(server.connect)
+
+    async with aggregating({"peer": way}) as upstream:
+        await settled(upstream)
+        async with raw_client(upstream, "handshake") as client:
+            await subscribe(client, "x://0")
+            await subscribe(client, "x://0")
+            assert server.asked_of == ["+x://0"]
+            server.forget()
+            server.refused = {"+x://0"}
+            way.cut()
+            await anyio.sleep(10)
+            await refused(client, "x://0")
+            server.refused.clear()
+            await subscribe(client, "x://0")
+            assert server.told_of == {"x://0"}
+
+
 async def test_what_is_subscribed_while_a_connection_is_new_is_not_forgotten() -> None:
     server = Keeper()
     way = Mortal(server.connect)
