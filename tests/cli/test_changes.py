@@ -1,15 +1,17 @@
 """What others write while a person is asked is not overwritten."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 from aggregator.cli import main
 from aggregator.cli.environment import ExitStatus
-from tests.cli.shell import Ran, Shell
+from tests.cli.shell import Ran, Shell, Terminal
 
 SERVERS = "servers:\n  notes:\n    command: notes-mcp\n"
 
@@ -27,8 +29,12 @@ class Slow(StringIO):
 
 
 def run(shell: Shell, *arguments: str, meanwhile: Callable[[], object]) -> Ran:
+    return answered(shell, *arguments, stdin=Slow(meanwhile))
+
+
+def answered(shell: Shell, *arguments: str, stdin: TextIO) -> Ran:
     out, err = StringIO(), StringIO()
-    environment = replace(shell.environment(out, err), stdin=Slow(meanwhile))
+    environment = replace(shell.environment(out, err), stdin=stdin)
     return Ran(main(arguments, environment), out.getvalue(), err.getvalue())
 
 
@@ -83,6 +89,23 @@ def test_importing_leaves_what_was_written_while_a_person_was_asked(
 
     assert is_refused(ran, path)
     assert files(shell) == {**before, path: b"# mine\n"}
+
+
+@pytest.mark.parametrize("command", ["import cursor --into new.yaml", "install cursor"])
+def test_a_question_is_asked_only_where_somebody_can_answer(shell: Shell, command: str) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor")
+
+    with Path(os.devnull).open(encoding="utf-8") as nobody:
+        alone = answered(shell, *command.split(), stdin=nobody)
+    at_terminal = answered(shell, *command.split(), stdin=Terminal("n\n"))
+    piped = answered(shell, *command.split(), stdin=StringIO("y\n"))
+
+    assert "[y/N]" not in alone.err
+    assert "error: nothing was changed, as there is nobody to ask" in alone.err
+    assert "[y/N] " in at_terminal.err
+    assert "Nothing was changed" in at_terminal.err
+    assert piped.status is ExitStatus.FINE
 
 
 def test_a_file_that_is_gone_meanwhile_is_not_written_again(shell: Shell) -> None:
