@@ -45,7 +45,13 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         report |= _examined(config, clients, options.wait, environment)
     report["installed"] = installed
     environment.say(as_json(report) if options.json else _page(report, environment))
-    return ExitStatus.ERROR if report.get("error") or report.get("failing") else ExitStatus.FINE
+    return _status(report)
+
+
+def _status(report: Report) -> ExitStatus:
+    if "error" in report:
+        return ExitStatus.USAGE
+    return ExitStatus.ERROR if report["failing"] else ExitStatus.FINE
 
 
 def _chosen(wanted: str | None, installed: Sequence[Report]) -> list[str]:

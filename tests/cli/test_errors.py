@@ -118,7 +118,7 @@ def test_doctor_goes_on_without_what_it_may_not_read(shell: Shell) -> None:
         closed.chmod(0o700)
 
     said = " ".join(ran.out.split())
-    assert ran.status is ExitStatus.ERROR
+    assert ran.status is ExitStatus.USAGE
     assert ran.err == ""
     assert f"`{file}`: cannot be read: permission denied" in said
     assert f"windsurf: `{known}` cannot be read: permission denied" in said

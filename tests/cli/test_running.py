@@ -102,6 +102,7 @@ def test_search_prints_what_a_model_reads_and_explains_it(shell: Shell) -> None:
     assert plain.status is ExitStatus.FINE
     assert "## test__echo (server test)" in plain.out
     assert "Why these:\n1. test__echo  score " in explained.out
+    assert "all words together: how much of the query it has, words of its name" in explained.out
     assert json.loads(data.out)["hits"][0]["why"][0]["word"] == "echo"
     assert json.loads(data.out)["text"] + "\n" == plain.out
 
@@ -215,7 +216,10 @@ def test_an_argument_that_is_misspelt_is_pointed_out(shell: Shell) -> None:
     ran = shell.run("call", "say", "numbr=5")
 
     assert ran.status is ExitStatus.FINE
-    assert ran.err == "warning: `numbr` is none of the arguments that the tool describes\n"
+    assert ran.err == (
+        "warning: `numbr` is none of the arguments that the tool describes; "
+        "did you mean `number`?\n"
+    )
 
 
 def test_words_may_stand_on_both_sides_of_an_option(shell: Shell) -> None:
@@ -382,7 +386,7 @@ def test_doctor_speaks_also_where_nothing_works(shell: Shell) -> None:
     unknown = shell.run("doctor", "--client", "cursr")
     foreign = shell.run("doctor", "--client", "xyzzy")
 
-    assert missing.status is ExitStatus.ERROR
+    assert missing.status is ExitStatus.USAGE
     assert "does not exist" in " ".join(missing.out.split())
     assert unknown.status is ExitStatus.USAGE
     assert "nothing is known of a client `cursr`" in unknown.err
