@@ -96,6 +96,15 @@ def _ranked(index: Index, query: Keywords, limit: int, near: Nearness | None) ->
     return rank(index, query, near, limit)
 
 
+TOGETHER = {
+    "coverage": "how much of the query it has",
+    "together": "words side by side",
+    "named": "words of its name",
+    "hosted": "words of its server's name",
+}
+"""What words bring together, in words."""
+
+
 def _why(query: str, hits: Sequence[Hit]) -> str:
     if not hits:
         return f"Nothing was ranked for `{query}`: names and overviews are looked up"
@@ -107,9 +116,11 @@ def _reasons(at: int, hit: Hit) -> str:
     by_word = [each for each in hit.why if each.field not in BLENDED]
     for (word, term), found in groupby(by_word, key=lambda each: (each.word, each.term)):
         parts = list(found)
-        fields = ", ".join(part.field for part in parts)
+        fields = ", ".join(TOGETHER.get(part.field, part.field) for part in parts)
         indexed = "" if term == word else f" (indexed as `{term}`)"
         said = f"`{word}`{indexed} in {fields}" if word else f"all words together: {fields}"
+        if parts[0].field == "called":
+            said = "comes first, since the query is its name"
         lines.append(f"   {sum(part.score for part in parts):6.2f}  {said}")
     return "\n".join(lines)
 

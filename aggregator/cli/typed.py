@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from aggregator.catalog import JsonObject, as_object, is_object
@@ -25,7 +26,9 @@ def arguments_of(
     schema = as_object(definition.get("inputSchema"))
     conformed = conform(given, schema)
     for key in _strange(given, schema):
-        environment.warn(f"`{key}` is none of the arguments that the tool describes")
+        likely = get_close_matches(key, _properties(schema), 1)
+        meant = f"; did you mean `{likely[0]}`?" if likely else ""
+        environment.warn(f"`{key}` is none of the arguments that the tool describes{meant}")
     if conformed.problems:
         raise _misfit("; ".join(conformed.problems), definition)
     return dict(conformed.arguments)
