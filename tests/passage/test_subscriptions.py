@@ -300,7 +300,7 @@ async def test_what_is_given_up_while_it_is_subscribed_is_given_up_in_the_end(
 ) -> None:
     server = Keeper()
     server.slow = {"+x://0": 3.0}
-    server.refused = {"-x://0"} if refusing else set()
+    server.refused = {"-x://0"} if refusing else set[str]()
 
     async with aggregating({"peer": server.connect}) as upstream:
         await settled(upstream)
@@ -311,3 +311,33 @@ async def test_what_is_given_up_while_it_is_subscribed_is_given_up_in_the_end(
                 await unsubscribe(client, "x://0")
             await anyio.sleep(10)
             assert server.asked_of == ["+x://0", "-x://0"]
+
+
+async def test_what_was_refused_on_a_new_connection_is_made_when_the_server_agrees_again(
+    client_era: Era,
+) -> None:
+    server = Keeper()
+    way = Mortal(server.connect)
+
+    async with aggregating({"peer": way}) as upstream:
+        await settled(upstream)
+        async with raw_client(upstream, client_era) as staying, anyio.create_task_group() as group:
+            await watch(staying, ["x://0"], group)
+            for refusing in (True, False):
+                async with (
+                    raw_client(upstream, client_era) as leaving,
+                    anyio.create_task_group() as leavers,
+                ):
+                    await watch(leaving, ["x://0"], leavers)
+                    server.forget()
+                    server.refused = {"+x://0"}
+                    way.cut()
+                    await anyio.sleep(10)
+                    server.refused = {"+x://0"} if refusing else set[str]()
+                    leavers.cancel_scope.cancel()
+                await anyio.sleep(1)
+                assert server.told_of == (set() if refusing else {"x://0"})
+                server.refused.clear()
+            await server.change(UPDATED, {"uri": "x://0"})
+            assert (await staying.until_heard(UPDATED))["uri"] == "x://0"
+            group.cancel_scope.cancel()
