@@ -177,12 +177,16 @@ class Child:
 
     def _on_noise(self, noise: Noise) -> None:
         self.noise_count += 1
+        is_logged = self._noise_allowance.grant(monotonic())
+        if self._reader.has_spoken and not is_logged:
+            return
+        # Made safe as a whole, before anything is changed that a secret could be known by.
+        shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
+        line = f"{NOT_A_MESSAGE}{shown.strip()}"
+        if is_logged:
+            self._log(line)
         if not self._reader.has_spoken:
-            words = b" ".join(noise.line[:LOGGED_BYTES].split())
-            self._stderr.add_line(NOT_A_MESSAGE.encode() + words)
-        if self._noise_allowance.grant(monotonic()):
-            shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
-            self._log(f"{NOT_A_MESSAGE}{shown}")
+            self._stderr.add_line(line.encode())
 
     def _shown(self, line: str) -> str:
         return printable(self._redact(line))

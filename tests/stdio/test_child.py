@@ -140,7 +140,7 @@ async def test_endless_noise_ends_the_connection(census: Census):
 
 
 async def test_what_a_child_prints_in_place_of_messages_is_among_its_last_words(census: Census):
-    prints = ChildSpec("sh", ["-c", "echo ' hello  world'; exec cat >&2"])
+    prints = ChildSpec("sh", ["-c", "echo ' hello world'; exec cat >&2"])
     async with watched(census) as watchdog, running(prints, watchdog) as server:
         with anyio.fail_after(5):
             await until(lambda: server.child.noise_count == 1)
