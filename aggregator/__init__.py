@@ -14,6 +14,7 @@ The rooms, from the outside in. Imports point down.
     downstream   one server, one task: connect, list, watch, redial
     inventory    every page of what one server lists
     asking       what a server may ask of the client behind a call
+    subscribing  which resources a server is to tell of
     loss         how a connection came to its end, in words
     connect      a link to one server, in the era it speaks
     exchange     requests and answers on one pair of streams

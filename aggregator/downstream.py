@@ -3,18 +3,16 @@
 import logging
 import math
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 import anyio
-import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.asking import Questions
-from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState, as_object
+from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.connect import Connect, EraUnclearError, Link, LinkLostError, Wire, open_link
 from aggregator.errors import (
@@ -29,6 +27,7 @@ from aggregator.inflight import Call, Caller, Era, Patience, Undone
 from aggregator.inventory import BESIDES, LISTING_PATIENCE, list_tools
 from aggregator.loss import FAILURES, Loss, explain, in_words, most_telling
 from aggregator.names import ServerName
+from aggregator.subscribing import Subscribing
 from aggregator.supervision import Supervision
 
 logger = logging.getLogger(__name__)
@@ -44,14 +43,6 @@ TIMEOUTS_TOLERATED = 3
 """Calls in a row that may time out before the server is taken to be stuck."""
 REST = 0.5
 """Seconds between two attempts after a failure at the least, however many ask for the server."""
-
-
-class NotWatchedError(MCPError):
-    """A server does not tell of some resources; says why, for each of them."""
-
-    def __init__(self, reasons: Mapping[str, MCPError]) -> None:
-        super().__init__(types.INVALID_REQUEST, f"{len(reasons)} resources cannot be watched")
-        self.reasons = reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +81,7 @@ class Downstream:
         self._questions = Questions(server.name)
         self._supervision = Supervision(jitter)
         self._era: Era | None = around.recall_era(server)
-        self._watched: frozenset[str] = watched
-        self._confirmed = set[str]()
-        """What a server of the handshake era has agreed to tell of, on the link there is now."""
-        self._turns = WeakValueDictionary[str, anyio.Lock]()
+        self._subscribing = Subscribing(server, watched)
         self._link: Link | None = None
         self._wire: Wire | None = None
         self._woken = anyio.Event()
@@ -162,49 +150,7 @@ class Downstream:
         Raises:
             NotWatchedError: The server refuses some of them, or does not answer in time.
         """
-        before, self._watched, link = self._watched, frozenset(uris), self._link
-        if link is None or not _lets_subscribe(link):
-            return
-        if link.peer.era == "modern":
-            await link.listening.want(self._watched)
-            return
-        # Who wants something new need not wait for what has become of the rest.
-        unsettled = (self._watched - before) or (self._watched ^ self._confirmed)
-        if refused := await self._subscribe(link, unsettled):
-            raise NotWatchedError(refused)
-
-    async def _subscribe(self, link: Link, unsettled: Collection[str]) -> dict[str, MCPError]:
-        """Have a server tell of what is watched, each on its own; return what it refuses."""
-        late = MCPError(types.REQUEST_TIMEOUT, f"The server `{self.name}` did not answer in time")
-        refused, confirmed = dict.fromkeys(sorted(unsettled), late), self._confirmed
-        at_once = anyio.Semaphore(self._server.max_in_flight)
-
-        async def settle(uri: str) -> None:
-            async with at_once:
-                try:
-                    await self._settle(link, confirmed, uri)
-                    del refused[uri]
-                except MCPError as error:
-                    refused[uri] = error
-
-        with anyio.move_on_after(self._server.call_timeout):
-            async with anyio.create_task_group() as group:
-                for uri in list(refused):
-                    group.start_soon(settle, uri)
-        return refused
-
-    async def _settle(self, link: Link, confirmed: set[str], uri: str) -> None:
-        """Subscribe to a resource, or no longer, until that is as it is wanted."""
-        async with self._turns.setdefault(uri, anyio.Lock()):
-            while (uri in self._watched) != (uri in confirmed):
-                if uri in confirmed:
-                    # Whatever becomes of the request: from here on, nothing is certain.
-                    confirmed.discard(uri)
-                    with suppress(MCPError):
-                        await link.request("resources/unsubscribe", {"uri": uri})
-                else:
-                    await link.request("resources/subscribe", {"uri": uri})
-                    confirmed.add(uri)
+        await self._subscribing.want(frozenset(uris), self._link)
 
     async def _ask(
         self, link: Link, method: str, params: Mapping[str, Any], call: Call
@@ -316,7 +262,7 @@ class Downstream:
 
     async def _follow(self, link: Link, state: Ready) -> None:
         """List again whenever the server says that something changed, within reason."""
-        await self._watch_again()
+        await self._subscribing.begin(link)
         state = self._changed(state, await self._listed(link, state, BESIDES))
         pause = RELIST_PAUSE
         while True:
@@ -341,13 +287,6 @@ class Downstream:
             return before
         self._say(after)
         return after
-
-    async def _watch_again(self) -> None:
-        """Subscribe on a new connection to what was watched on the last."""
-        self._confirmed = set[str]()
-        if self._watched:
-            with suppress(NotWatchedError):
-                await self.watch(self._watched)
 
     async def _listed(self, link: Link, state: Ready, kinds: Collection[str]) -> Ready:
         """List these kinds; what cannot be listed stays as it was known."""
@@ -411,7 +350,3 @@ class Downstream:
     def _say(self, state: ServerState) -> None:
         if not self._retired:
             self._around.report(self.name, state)
-
-
-def _lets_subscribe(link: Link) -> bool:
-    return as_object(link.peer.capabilities.get("resources")).get("subscribe") is True

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from aggregator.announce import GATHERING
-from aggregator.downstream import NotWatchedError
 from aggregator.fleet import Fleet
 from aggregator.names import ServerName
 from aggregator.passage.routes import Route
+from aggregator.subscribing import NotWatchedError
 
 
 class Watcher:
