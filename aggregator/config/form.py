@@ -140,7 +140,7 @@ class ToolsForm(_Form):
 class ServerForm(_Form):
     """One server."""
 
-    command: Words = Field((), description="The program to start, or a list of it and its arguments.")
+    command: Words = Field((), description="The program, or a list of it and its arguments.")
     args: Words = Field((), description="Arguments of the program.")
     env: Variables = Field({}, description="Environment variables of the program.")
     env_file: str | None = Field(
