@@ -249,6 +249,7 @@ class Downstream:
         """Be ready, follow the server's changes, and return when the link is over."""
         began = anyio.current_time()
         self._link, self._reason, self._timeouts = link, None, 0
+        logger.info("%s: ready with %d tools", self.name, len(state.entries))
         self._say(state)
         try:
             await self._follow(link, state)

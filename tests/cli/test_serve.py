@@ -69,3 +69,14 @@ def test_over_http_a_server_that_fails_is_told_of_unasked(shell: Shell) -> None:
         "gone: the command `no-such-program` was not found on PATH; "
         "waiting for the configuration to change\n"
     )
+
+
+def test_whoever_asks_is_told_of_each_server_that_is_ready(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    with start(shell, "serve", "-v") as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if line.startswith("test: "))
+        process.communicate(timeout=PATIENCE)
+
+    assert said == "test: ready with 5 tools\n"
