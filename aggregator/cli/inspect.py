@@ -3,14 +3,14 @@
 import argparse
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.peer import Peer, serving
 from aggregator.cli.source import config_path, read_config
-from aggregator.cli.starting import await_servers
+from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.tables import Style, overview, server_page, tool_page
 from aggregator.config import Config
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
@@ -30,7 +30,10 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the catalog, one server or one tool."""
     with _peer(options, environment) as peer:
         # Of servers that have long been running, nobody needs to hear when they were ready.
-        await_servers(peer, environment, options.wait, quiet=options.url is not None)
+        quiet = options.url is not None
+        await_servers(
+            peer, environment, options.wait, enough=_is_settled(options.subject or ""), quiet=quiet
+        )
         page = _page(peer, environment, options)
         if not options.watch:
             environment.say(page)
@@ -38,6 +41,17 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         with suppress(KeyboardInterrupt):
             _watch(peer, environment, options, page)
     return ExitStatus.FINE
+
+
+def _is_settled(subject: str) -> Callable[[Sequence[Server]], bool]:
+    """Return what tells whether the server that a person asks about has started, or failed."""
+    names = (subject, subject.partition("__")[0])
+
+    def enough(servers: Sequence[Server]) -> bool:
+        own = [server for server in servers if server["name"] in names]
+        return bool(own) and not any(map(is_starting, own))
+
+    return enough
 
 
 @contextmanager

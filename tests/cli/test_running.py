@@ -421,3 +421,17 @@ def test_a_reader_that_leaves_early_is_no_error(shell: Shell) -> None:
 
     assert done.stdout == "{\n"
     assert done.stderr == ""
+
+
+HANGING = "  hanging: {command: sleep, args: ['600'], connectTimeout: 20s}\n"
+
+
+@pytest.mark.parametrize("subject", ["test", "test__echo"])
+def test_inspect_waits_only_for_the_server_that_is_asked_about(shell: Shell, subject: str) -> None:
+    shell.write_servers(SERVERS + HANGING)
+
+    ran = shell.run("inspect", subject, "--wait", "60")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "test: ready" in ran.err
+    assert "hanging" not in ran.err
