@@ -52,7 +52,8 @@ def parse_binding(text: str) -> Binding:
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= LAST_PORT):
-        raise BindingError(f"`{text}` does not end in a port", "Write a port, as in `--http 8765`")
+        hint = f"Write a port up to {LAST_PORT}, as in `--http 8765`"
+        raise BindingError(f"`{text}` does not end in a port", hint)
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if ":" in bare and bare == host:
         raise BindingError(
