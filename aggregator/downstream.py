@@ -171,7 +171,7 @@ class Downstream:
         """Say to the caller what its transport says of a call."""
         if undone.may_have_run:
             return ServerLostError(self.name, undone.reason)
-        return TurnedAwayError(self.name, undone.reason)
+        return TurnedAwayError(self.name, undone.reason, is_barred=undone.is_barred)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[None, None]:

@@ -70,10 +70,11 @@ class ServerUnavailableError(CallError):
 class TurnedAwayError(CallError):
     """The tool's server did not take the call."""
 
-    def __init__(self, server: str, reason: str) -> None:
+    def __init__(self, server: str, reason: str, *, is_barred: bool = False) -> None:
+        again = "" if is_barred else ", or try again shortly"
         super().__init__(
             f"The server `{server}` did not take the call: {reason}. "
-            "The tool was not run; try again shortly or use another tool"
+            f"The tool was not run; use another tool{again}"
         )
         self.server = server
         self.reason = reason

@@ -211,6 +211,7 @@ async def test_missing_credentials_are_a_state_until_a_call_wakes_it(era: Era, s
         answer = await staged.call(number=2)
 
     assert NOT_RUN in refused
+    assert "try again" not in refused
     assert reason.startswith("auth required")
     assert answer == "echo: {'number': 2}"
 
