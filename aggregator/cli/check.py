@@ -17,6 +17,8 @@ from aggregator.inspection import TOOLS_URI
 
 SHOWN = 3
 """Tools that are named where there may be many."""
+LAST_WORDS = 5
+"""Lines of what a server wrote before it failed; `inspect` has more."""
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -76,7 +78,9 @@ def _found(
             yield from (Finding("warning", name, text) for text in _oddities(server, own))
         elif name not in known:
             reason = server["reason"] or f"not ready within {patience:g} s"
-            yield Finding("error", name, "\n  ".join([reason, *peer.last_words(name)]))
+            # While it hangs at its first start, only the log has what it wrote.
+            words = (server.get("stderr") or peer.last_words(name))[-LAST_WORDS:]
+            yield Finding("error", name, "\n  ".join([reason, *words]))
 
 
 def _oddities(server: Server, tools: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -261,6 +261,19 @@ def test_check_tells_errors_from_warnings(shell: Shell) -> None:
     assert "no database here" in errors["broken"]
 
 
+def test_check_shows_the_last_lines_of_what_a_failing_server_wrote(shell: Shell) -> None:
+    script = "import sys; print(*range(12), sep=chr(10), file=sys.stderr); sys.exit(1)"
+    shell.write_servers(f"servers: {{bad: {{command: {sys.executable}, args: [-c, '{script}']}}}}")
+
+    (finding,) = [
+        each
+        for each in json.loads(shell.run("check", "--json").out)["findings"]
+        if each["severity"] == "error"
+    ]
+
+    assert finding["text"].split()[-5:] == ["7", "8", "9", "10", "11"]
+
+
 def test_check_names_the_servers_that_are_disabled(shell: Shell) -> None:
     shell.write_servers("servers: {off: {command: off-mcp, enabled: false}}")
 
