@@ -13,7 +13,7 @@ from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.inspect import as_json
 from aggregator.cli.peer import Peer, serving
 from aggregator.cli.source import config_path, read_config
-from aggregator.cli.starting import await_servers
+from aggregator.cli.starting import await_servers, is_starting
 from aggregator.config import Config
 from aggregator.inspection import TOOLS_URI
 from aggregator.intake import take_in
@@ -38,10 +38,12 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     query = " ".join(options.query)
     with serving(config_path(options.config, environment), environment) as peer:
         config = read_config(options, environment)
-        await_servers(peer, environment, options.wait)
+        servers = await_servers(peer, environment, options.wait)
         limit: int = options.max_results or config.settings.max_results
-        # A model that asks later gets what is not known in the first moment, too.
-        asked = {"query": query, "max_results": limit, "wait": min(options.wait, PATIENCE)}
+        # A model that asks later gets what is not known in the first moment, too; but a server
+        # that has not come in all the time there was is not waited for once more.
+        patience = 0 if any(map(is_starting, servers)) else min(options.wait, PATIENCE)
+        asked = {"query": query, "max_results": limit, "wait": patience}
         result = peer.call(TOOL_SEARCH, asked)
         catalog = _catalog(peer, config) if options.explain else None
     hits = None if catalog is None else _explained(catalog, config, environment, query, limit)
