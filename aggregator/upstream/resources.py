@@ -3,7 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -144,20 +144,31 @@ class Resources:
             self.watches.remove(watcher, route, uri)
 
     @asynccontextmanager
-    async def watching(self, uris: list[str], watcher: Watcher) -> AsyncGenerator[None, None]:
-        """Watch these resources for the length of the block; those of nobody never change."""
+    async def watching(self, uris: list[str], watcher: Watcher) -> AsyncGenerator[list[str], None]:
+        """Watch resources for the length of the block, and say which of them.
+
+        Those that servers refuse are left out; those of nobody never change.
+        """
         found = [(uri, self.routes.find(uri, self._learned)) for uri in uris]
-        watched = [(uri, route) for uri, route in found if route is not None]
         added: list[tuple[str, Route]] = []
+        refused = set[str]()
         own = [uri for uri in uris if self._is_own(uri)]
+
+        async def add(uri: str, route: Route) -> None:
+            try:
+                await self.watches.add(watcher, route, uri)
+                added.append((uri, route))
+            except MCPError:
+                refused.add(uri)
+
         try:
             for uri in own:
                 self.watches.add_own(watcher, uri)
-            for uri, route in watched:
-                with suppress(MCPError):
-                    await self.watches.add(watcher, route, uri)
-                    added.append((uri, route))
-            yield
+            async with anyio.create_task_group() as group:
+                for uri, route in found:
+                    if route is not None:
+                        group.start_soon(add, uri, route)
+            yield [uri for uri in uris if uri not in refused]
         finally:
             for uri in own:
                 self.watches.remove_own(watcher, uri)

@@ -193,9 +193,12 @@ class Upstream(Server[Any]):
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Tell a modern client of what it asks to be told of, for as long as it listens."""
-        uris = params.notifications.resource_subscriptions or []
-        async with self._resources.watching(uris, self._listeners):
-            return await self._listener(ctx, params)
+        asked = params.notifications
+        uris = asked.resource_subscriptions or []
+        async with self._resources.watching(uris, self._listeners) as watched:
+            # What a server refuses to tell of is not promised.
+            promised = asked.model_copy(update={"resource_subscriptions": watched or None})
+            return await self._listener(ctx, params.model_copy(update={"notifications": promised}))
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer by ourselves, without a detour through the SDK's models."""

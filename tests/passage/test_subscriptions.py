@@ -341,3 +341,30 @@ async def test_what_was_refused_on_a_new_connection_is_made_when_the_server_agre
             await server.change(UPDATED, {"uri": "x://0"})
             assert (await staying.until_heard(UPDATED))["uri"] == "x://0"
             group.cancel_scope.cancel()
+
+
+async def test_a_modern_client_is_promised_only_what_servers_agree_to() -> None:
+    server = Keeper()
+    server.refused = {"+x://1"}
+
+    async with aggregating({"peer": server.connect}) as upstream:
+        await settled(upstream)
+        async with raw_client(upstream, "modern") as client, anyio.create_task_group() as group:
+            wanted = {"resourceSubscriptions": URIS[:3]}
+            group.start_soon(client.request, "subscriptions/listen", {"notifications": wanted})
+            told = await client.until_heard("notifications/subscriptions/acknowledged")
+            assert told["notifications"]["resourceSubscriptions"] == ["x://0", "x://2"]
+            group.cancel_scope.cancel()
+
+
+async def test_slow_subscriptions_of_one_listener_are_made_side_by_side() -> None:
+    server = Keeper()
+    server.slow = {f"+{uri}": 3.0 for uri in URIS}
+
+    async with aggregating({"peer": server.connect}) as upstream:
+        await settled(upstream)
+        async with raw_client(upstream, "modern") as client, anyio.create_task_group() as group:
+            began = anyio.current_time()
+            await watch(client, URIS, group)
+            assert anyio.current_time() - began < 4
+            group.cancel_scope.cancel()
