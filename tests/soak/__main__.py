@@ -174,5 +174,7 @@ async def main(names: list[str], quick: bool) -> None:
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    anyio.run(main, [word for word in words if word != "--quick"], "--quick" in words)
+    words = [word for word in sys.argv[1:] if word != "--quick"]
+    if unknown := [word for word in words if word not in ROWS]:
+        sys.exit(f"There is no row {', '.join(unknown)}. The rows are {', '.join(ROWS)}.")
+    anyio.run(main, words, "--quick" in sys.argv)
