@@ -4,12 +4,9 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import unified_diff
-from io import StringIO
 from pathlib import Path
-from select import select
-from typing import TextIO
 
 from aggregator.cli.environment import CommandError, Environment
 
@@ -43,16 +40,6 @@ def show(changes: Iterable[Change], secrets: Iterable[str], environment: Environ
                     environment.say(environment.paint(line, colour))
                 case _:
                     environment.say(line)
-
-
-def agreed(question: str, environment: Environment) -> bool:
-    """Ask whether to make changes, but only where somebody can read the question and answer.
-
-    Raises:
-        CommandError: There is nobody to ask.
-    """
-    quiet = replace(environment, stderr=StringIO())
-    return (environment if _is_awaited(environment.stdin) else quiet).agrees(question)
 
 
 def check(changes: Iterable[Change]) -> None:
@@ -102,17 +89,6 @@ def content(path: Path) -> bytes | None:
     except OSError as error:
         reason = (error.strerror or "unknown reason").lower()
         raise CommandError(f"`{path}` cannot be read: {reason}") from None
-
-
-def _is_awaited(stream: TextIO) -> bool:
-    """Return whether an answer is yet to come, from a person or through a pipe."""
-    if stream.isatty():
-        return True
-    try:
-        return not select([stream], [], [], 0)[0]
-    except (OSError, ValueError):
-        # It is nothing that the system can wait for.
-        return False
 
 
 def _diff(change: Change, secrets: Sequence[str]) -> Iterable[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+from select import select
 from typing import Literal, TextIO
 
 Colour = Literal["red", "green", "yellow", "bold", "dim"]
@@ -80,15 +81,18 @@ class Environment:
         self.note(f"{self.paint('warning:', 'yellow', self.stderr)} {text}")
 
     def agrees(self, question: str) -> bool:
-        """Ask a person; anything but a yes is a no.
+        """Ask a person, where somebody can answer; anything but a yes is a no.
 
         Raises:
             CommandError: There is nobody to ask.
         """
-        print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
+        is_asked = _is_awaited(self.stdin)
+        if is_asked:
+            print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
         answer = self.stdin.readline()
         if not answer:
-            self.note("")
+            if is_asked:
+                self.note("")
             raise CommandError(
                 "nothing was changed, as there is nobody to ask", "Repeat the command with `--yes`"
             )
@@ -103,3 +107,14 @@ class Environment:
     def _shows_colours(self, stream: TextIO) -> bool:
         unwanted = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
         return stream.isatty() and not unwanted
+
+
+def _is_awaited(stream: TextIO) -> bool:
+    """Return whether an answer is yet to come, from a person or through a pipe."""
+    if stream.isatty():
+        return True
+    try:
+        return not select([stream], [], [], 0)[0]
+    except (OSError, ValueError):
+        # It is nothing that the system can wait for.
+        return False

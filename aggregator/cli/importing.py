@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aggregator.cli.changes import agreed, make, show
+from aggregator.cli.changes import make, show
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Source, foreign_servers, servers_in, source_of
 from aggregator.cli.inspect import as_json
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         return ExitStatus.FINE
     if options.json and not options.yes:
         return ExitStatus.FINE
-    if not options.yes and not agreed(f"Write `{target}`?", environment):
+    if not options.yes and not environment.agrees(f"Write `{target}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from aggregator.cli.changes import Change, agreed, check, content, make, show
+from aggregator.cli.changes import Change, check, content, make, show
 from aggregator.cli.documents import UneditableError, format_of, found
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Foreign, Source, foreign_servers, is_ours, read_tree
@@ -110,7 +110,7 @@ def _install(
         return ExitStatus.FINE
     kept = to_keep(changes, place, options.name, record)
     show(changes, _secrets(place.path), environment)
-    if not options.yes and not agreed(f"Write `{place.path}`?", environment):
+    if not options.yes and not environment.agrees(f"Write `{place.path}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     check(changes)

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from aggregator.cli.changes import Change, agreed, content, make, show
+from aggregator.cli.changes import Change, content, make, show
 from aggregator.cli.documents import Format, UneditableError, format_of, found, is_list, is_mapping
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.foreign import Source, is_ours, read_tree, servers_in
@@ -36,7 +36,7 @@ def undo(
     secrets = secrets_in(read_tree(place.path)) if place.path.exists() else set[str]()
     hidden = {*secrets, *(each for old in kept for each in _secrets(old))}
     show(needed, hidden, environment)
-    if not options.yes and not agreed(f"Restore `{place.path}`?", environment):
+    if not options.yes and not environment.agrees(f"Restore `{place.path}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(needed)
