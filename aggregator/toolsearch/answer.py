@@ -166,18 +166,17 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
         meant = f" Did you mean {quoted(f'server:{likely[0]}')}?" if likely else ""
         yield f"There is no server {quoted(name)}.{meant} There are: {servers}."
         return
-    named = servers_named(result.query, view.catalog.servers) or tuple(view.catalog.servers)
-    if not any(isinstance(view.catalog.servers[each], Ready) for each in named):
-        yield f"Nothing was searched for {quoted(result.query)}: {_NOBODY[len(named) == 1]}."
+    named = servers_named(result.query, view.catalog.servers)
+    states = [view.catalog.servers[each] for each in named or view.catalog.servers]
+    if not any(isinstance(state, Ready) for state in states):
+        why = "its server is not connected" if named else "no server is connected yet"
+        yield f"Nothing was searched for {quoted(result.query)}: {why}."
         return
     total = counted(len(view.catalog.entries), "tool")
     yield f"No tool matches {quoted(result.query)} among {total}."
     if result.closest:
         yield f"Closest names: {listed(result.closest, MAX_LIST)}."
     yield f'Try other or fewer words, or "server:<name>" for all tools of one of: {servers}.'
-
-
-_NOBODY = ("no server is connected yet", "its server is not connected")
 
 
 def _unready_lines(found: Found, view: View) -> Iterator[str]:

@@ -190,6 +190,8 @@ def test_before_any_server_is_connected_no_other_words_are_proposed():
     assert text.startswith('Nothing was searched for "send": no server is connected yet.')
     assert "Not searched yet: jira (starting for 1 s), wiki (starting for 1 s)." in text
     assert "Try other" not in text
+    alone = ask(view_of({"jira": Pending()}), "send").text
+    assert alone.startswith('Nothing was searched for "send": no server is connected yet.')
 
 
 def test_without_servers_it_is_said_that_there_are_none():
