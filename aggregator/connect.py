@@ -46,9 +46,6 @@ _LIST_CHANGED = {f"notifications/{kind}/list_changed": kind for kind in KINDS}
 _INTRODUCTIONS = frozenset(("initialize", "server/discover"))
 """What only clients ask."""
 
-ECHO = "it sends back what it is sent, so it is no MCP server"
-"""What is the matter with a program such as `cat`."""
-
 PROBE_HEAD_START = 3.0
 """Seconds `server/discover` may go unanswered before `initialize` is sent beside it.
 
@@ -176,7 +173,8 @@ class Link:
         """Answer what the server asks, for the call that it belongs to."""
         if method in _INTRODUCTIONS:
             # It sends this back, too, as an answer to what we asked, so it is what we read.
-            raise MCPError(types.METHOD_NOT_FOUND, ECHO)
+            problem = "it sends back what it is sent, so it is no MCP server"
+            raise MCPError(types.METHOD_NOT_FOUND, problem)
         return await self._answer(self._in_flight.meant(_related(metadata)), method, params)
 
     async def negotiate(self, era: Era | None) -> None:
