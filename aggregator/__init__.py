@@ -2,38 +2,18 @@
 
 The rooms, from the outside in. Imports point down.
 
-    cli          argv, files, exit status
+    cli          argv, files, exit status; clients/: other programs' files
     app          puts the rooms together: the order of life
-    reloading    go over to what servers.yaml says now
-    http         clients and servers over HTTP
-    upstream     what a client asks, answered from the catalog
-    passage      what passes between a client and a server besides tools
-    announce     "the list changed", in either era, coalesced
-    fleet        all servers at once, and the current catalog
-    indexing     tools read into the index a few at a time, then shown
-    downstream   one server, one task: connect, list, watch, redial
-    inventory    every page of what one server lists
-    asking       what a server may ask of the client behind a call
-    subscribing  which resources a server is to tell of
-    loss         how a connection came to its end, in words
-    connect      a link to one server, in the era it speaks
-    exchange     requests and answers on one pair of streams
-    listening    a modern server's stream of changes
-    wire         a transport, and what the server behind it says of itself
-    inflight     requests under way on one link, and whom they are for
-    watching     tell when a file changes
-    stdio        child processes, their pipes, and the watchdog
-    semantic     what tools mean: an extra, in a process of its own
+    upstream     what faces clients: a request, answered from what is known now
+    fleet        all servers at once, and what is known of them now
+    downstream   what faces servers: one task each, its link, what it lists
+    jsonrpc      messages on a pair of streams: framing, decoding, pipes
     ─────────────────────────────────────────────────────────────
     inspection   the catalog as documents
     exposure     which tools one client sees, on which surface
-    session      what one client session has loaded, seen and been told
     toolsearch   the meta-tools: definition, arguments, answer
-    search       the index and its ranking
-    intake       what of a server's listing is accepted
+    search       the index, its ranking, and what tools mean
     clients      what is known of each client
-    eras         which servers speak the older era
-    supervision  when a server that failed is tried again
     catalog      everything known about all servers now
     config       servers.yaml as a value
     memory       what is remembered between runs

@@ -14,15 +14,15 @@ from mcp.server.runner import serve_loop
 
 from aggregator import __version__, garbage
 from aggregator.config import Config, ServerConfig
-from aggregator.connect import Connect, Wire
-from aggregator.fleet import Fleet
+from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.stdio.child import Child, ChildSpec, open_child
+from aggregator.downstream.stdio.watchdog import Watchdog
+from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.reloading import Reloading
 from aggregator.memory import open_memory, state_path
-from aggregator.reloading import Reloading
-from aggregator.semantic.meaning import open_meaning
-from aggregator.stdio.child import Child, ChildSpec, open_child
-from aggregator.stdio.standard import claimed, standard_streams
-from aggregator.stdio.watchdog import Watchdog
+from aggregator.search.semantic.meaning import open_meaning
 from aggregator.upstream import Recollection, Upstream, make_server
+from aggregator.upstream.stdio import claimed, standard_streams
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,7 @@ def way_to(server: ServerConfig, watchdog: Watchdog) -> Connect:
     if server.type == "stdio":
         return child(server, watchdog)
     # Who has no servers over HTTP need not wait for what that takes.
-    from aggregator.http.reach import reach  # noqa: PLC0415 - see above
+    from aggregator.downstream.http.reach import reach  # noqa: PLC0415 - see above
 
     return reach(server)
 

@@ -15,11 +15,11 @@ from typing import Any
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
 from aggregator.search import Index, Keywords, parse_query
-from aggregator.semantic.cache import Cache
-from aggregator.semantic.encoder import SentenceModel
-from aggregator.semantic.fusion import Nearness, Roster, rank
-from aggregator.semantic.gist import gist
-from aggregator.semantic.shelf import SCALE, Shelf
+from aggregator.search.semantic.cache import Cache
+from aggregator.search.semantic.encoder import SentenceModel
+from aggregator.search.semantic.fusion import Nearness, Roster, rank
+from aggregator.search.semantic.gist import gist
+from aggregator.search.semantic.vectors import SCALE, Shelf
 
 VECTORS = Path(gettempdir(), "mcp-tool-aggregator-benchmark.db")
 QUERIES = 200

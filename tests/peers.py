@@ -17,8 +17,8 @@ from mcp.shared.memory import create_client_server_memory_streams
 
 from aggregator.app import IDENTITY, serve_client
 from aggregator.config import Config, ServerConfig, Settings
-from aggregator.connect import Connect, Wire
-from aggregator.fleet import Fleet
+from aggregator.downstream.link import Connect, Wire
+from aggregator.fleet.fleet import Fleet
 from aggregator.memory import Memory, Oblivion
 from aggregator.names import ServerName, prefixes
 from aggregator.upstream import Recollection, Upstream, make_server

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.config import ServerConfig
+from aggregator.downstream.intake import take_in
 from aggregator.exposure import Surface, call_route, visible
-from aggregator.intake import take_in
 from aggregator.names import Lookup, ServerName, prefixes
 from aggregator.search import Index
 from aggregator.toolsearch import View, answer, parse_search

@@ -9,12 +9,12 @@ from textwrap import fill
 
 from aggregator import __version__
 from aggregator.catalog import as_object
+from aggregator.cli.clients.registrations import Report, registrations
+from aggregator.cli.clients.registry import CLIENTS
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import as_json
 from aggregator.cli.lint import lint
 from aggregator.cli.peer import serving
-from aggregator.cli.registrations import Report, registrations
-from aggregator.cli.registry import CLIENTS
 from aggregator.cli.source import config_path
 from aggregator.cli.starting import await_servers
 from aggregator.cli.tables import WIDTH

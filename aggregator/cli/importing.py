@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aggregator.cli.changes import make, show
+from aggregator.cli.clients.changes import make, show
+from aggregator.cli.clients.foreign import Source, foreign_servers, servers_in, source_of
+from aggregator.cli.clients.plan import Plan, plan_import
+from aggregator.cli.clients.registry import CLIENTS, ClientFiles, client_named
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.foreign import Source, foreign_servers, servers_in, source_of
 from aggregator.cli.inspect import as_json
-from aggregator.cli.plan import Plan, plan_import
-from aggregator.cli.registry import CLIENTS, ClientFiles, client_named
 from aggregator.cli.source import config_path
 
 

@@ -8,20 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from aggregator.cli.changes import Change, check, content, make, show
-from aggregator.cli.documents import UneditableError, format_of, found
+from aggregator.cli.clients.changes import Change, check, content, make, show
+from aggregator.cli.clients.documents import UneditableError, format_of, found
+from aggregator.cli.clients.foreign import Foreign, Source, foreign_servers, is_ours, read_tree
+from aggregator.cli.clients.plan import Plan, plan_import
+from aggregator.cli.clients.records import Record
+from aggregator.cli.clients.registrations import Report, registrations
+from aggregator.cli.clients.registry import CLIENTS, ClientFiles, Found, client_named
+from aggregator.cli.clients.undo import to_keep, undo, undo_command
+from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.foreign import Foreign, Source, foreign_servers, is_ours, read_tree
 from aggregator.cli.importing import tell
 from aggregator.cli.inspect import as_json
-from aggregator.cli.plan import Plan, plan_import
-from aggregator.cli.records import Record
-from aggregator.cli.registrations import Report, registrations
-from aggregator.cli.registry import CLIENTS, ClientFiles, Found, client_named
 from aggregator.cli.source import config_path
 from aggregator.cli.tables import columns
-from aggregator.cli.undo import to_keep, undo, undo_command
-from aggregator.cli.vault import secrets_in
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

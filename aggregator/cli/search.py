@@ -15,14 +15,14 @@ from aggregator.cli.peer import Peer, serving
 from aggregator.cli.source import config_path, read_config
 from aggregator.cli.starting import await_servers, is_starting
 from aggregator.config import Config
+from aggregator.downstream.intake import take_in
 from aggregator.inspection import TOOLS_URI
-from aggregator.intake import take_in
 from aggregator.memory import state_path
 from aggregator.names import ServerName
 from aggregator.search import Hit, Index, Keywords, parse_query
-from aggregator.semantic.fusion import Nearness, rank
-from aggregator.semantic.index import ask_once
-from aggregator.semantic.meaning import open_meaning
+from aggregator.search.semantic.fusion import Nearness, rank
+from aggregator.search.semantic.index import ask_once
+from aggregator.search.semantic.meaning import open_meaning
 from aggregator.toolsearch import TOOL_SEARCH
 
 PATIENCE = 5.0

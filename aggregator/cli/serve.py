@@ -64,8 +64,8 @@ def _serve_http(
     config: Config, options: argparse.Namespace, environment: Environment, expect: Expect
 ) -> None:
     # A client that starts us over stdio does not wait for what HTTP takes.
-    from aggregator.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
-    from aggregator.http.serving import Access, Listener  # noqa: PLC0415 - see above
+    from aggregator.upstream.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
+    from aggregator.upstream.http.serving import Access, Listener  # noqa: PLC0415 - see above
 
     try:
         binding = parse_binding(options.http)

@@ -9,6 +9,7 @@ from aggregator.search.analysis import LEVELS, Document, documents
 from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import Contribution, contributions
 from aggregator.search.filters import Filter
+from aggregator.search.name_index import Roll
 from aggregator.search.naming import (
     UNTELLING,
     Called,
@@ -22,7 +23,6 @@ from aggregator.search.origins import Origins, Suspicion
 from aggregator.search.query import Keywords
 from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
-from aggregator.search.roll import Roll
 from aggregator.search.scoring import Place, Score, best, complete, promising
 from aggregator.search.spread import spread
 from aggregator.search.weights import WEIGHTS, Weights

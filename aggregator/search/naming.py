@@ -7,7 +7,7 @@ from enum import IntEnum
 from aggregator.search.analysis import ANY_SERVER, Document
 from aggregator.search.concepts import Postings
 from aggregator.search.lexicon import STOP_WORDS
-from aggregator.search.roll import SHORTEST, one_slip, recognised
+from aggregator.search.name_index import SHORTEST, one_slip, recognised
 from aggregator.search.words import stem
 
 UNTELLING = STOP_WORDS | ANY_SERVER

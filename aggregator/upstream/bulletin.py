@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import anyio
 
 from aggregator.catalog import JsonObject
-from aggregator.fleet import Fleet
+from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from aggregator.upstream.caller import reaches
 from aggregator.upstream.conversation import Conversation

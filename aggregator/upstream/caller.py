@@ -11,10 +11,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, RootModel, ValidationError
 
-from aggregator.asking import declared
 from aggregator.catalog import JsonObject, as_object
-from aggregator.connect import LEVELS
-from aggregator.inflight import Announce, Era
+from aggregator.downstream.inflight import Announce, Era
+from aggregator.downstream.link import LEVELS
+from aggregator.downstream.questions import declared
 from aggregator.upstream.conversation import Conversation
 
 Context = ServerRequestContext[Any, Any]

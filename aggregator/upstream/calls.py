@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import JsonObject, Ready, ToolEntry, as_object
 from aggregator.errors import CallError, UnknownToolError
-from aggregator.fleet import Fleet
+from aggregator.fleet.fleet import Fleet
 from aggregator.names import Ambiguous, ServerName, ToolName
 from aggregator.search import nearest
 from aggregator.toolsearch import (

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from aggregator.announce import Shown
 from aggregator.catalog import JsonObject
-from aggregator.inflight import Era
-from aggregator.passage.notices import Notices
-from aggregator.passage.watches import Watcher
-from aggregator.session import Session
+from aggregator.downstream.inflight import Era
+from aggregator.upstream.announcing import Shown
+from aggregator.upstream.notices import Notices
+from aggregator.upstream.session import Session
+from aggregator.upstream.watches import Watcher
 
 
 @dataclass(slots=True, eq=False)

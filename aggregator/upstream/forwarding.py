@@ -9,16 +9,16 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from aggregator.asking import refusal_labelled
 from aggregator.catalog import JsonObject, Ready, as_object
+from aggregator.downstream.inflight import Caller
+from aggregator.downstream.questions import refusal_labelled
 from aggregator.errors import CallError
-from aggregator.fleet import Fleet
-from aggregator.inflight import Caller
+from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
-from aggregator.passage.parking import Parking
-from aggregator.passage.rounds import ROUND_PARAMS, fulfil, is_input_required, with_labels
-from aggregator.passage.seal import Binding, ForeignStateError, Sealer
 from aggregator.upstream.caller import ContextCaller
+from aggregator.upstream.parking import Parking
+from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, is_input_required, with_labels
+from aggregator.upstream.seal import Binding, ForeignStateError, Sealer
 
 RESERVED_META = "io.modelcontextprotocol/"
 """What belongs to one hop and is never passed on."""

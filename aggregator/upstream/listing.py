@@ -15,7 +15,7 @@ from aggregator.exposure import (
     time_to_live,
     visible,
 )
-from aggregator.fleet import Fleet
+from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
 from aggregator.toolsearch import definitions, instructions
 from aggregator.upstream.conversation import Conversation

@@ -7,7 +7,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready, as_object
-from aggregator.fleet import Fleet
+from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.forwarding import Errand, Forwarding

@@ -12,7 +12,8 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import as_object, items
 from aggregator.exposure import time_to_live
-from aggregator.fleet import Fleet
+from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.routes import Route, Routes
 from aggregator.inspection import (
     SERVERS_URI,
     TOOLS_URI,
@@ -21,10 +22,9 @@ from aggregator.inspection import (
     tools_document,
 )
 from aggregator.names import ServerName, ToolName
-from aggregator.passage.routes import Route, Routes
-from aggregator.passage.watches import Watcher, Watches
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Errand, Forwarding
+from aggregator.upstream.watches import Watcher, Watches
 
 MAX_LEARNED = 4096
 """Links in results that are remembered, so that they can be followed."""

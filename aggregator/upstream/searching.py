@@ -9,14 +9,14 @@ import anyio
 
 from aggregator.catalog import ToolEntry
 from aggregator.exposure import call_route
-from aggregator.fleet import Fleet
+from aggregator.fleet.fleet import Fleet
 from aggregator.search import Keywords, parse_query
 from aggregator.toolsearch import Call, Found, View, awaited, parse_search, search, tell
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import Listing
 
 if TYPE_CHECKING:
-    from aggregator.semantic.fusion import Nearness
+    from aggregator.search.semantic.fusion import Nearness
 
 MEANING_WAIT = 5.0
 """Seconds that a search which may wait gives to what the tools mean: they are read once."""
@@ -96,7 +96,7 @@ class Searching:
         index = self._fleet.index
         if query.text in near:
             # Only where the extra is installed.
-            from aggregator.semantic.fusion import rank  # noqa: PLC0415 - see above
+            from aggregator.search.semantic.fusion import rank  # noqa: PLC0415 - see above
 
             return [hit.entry for hit in rank(index, query, near[query.text], limit)]
         return [hit.entry for hit in index.rank(query, limit)]

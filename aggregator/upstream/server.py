@@ -24,16 +24,14 @@ from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
 from aggregator import __version__
-from aggregator.announce import Shown, announce
-from aggregator.asking import declared
 from aggregator.catalog import as_object, is_object
-from aggregator.connect import LEVELS
-from aggregator.fleet import Fleet
-from aggregator.inflight import Era
+from aggregator.downstream.inflight import Era
+from aggregator.downstream.link import LEVELS
+from aggregator.downstream.questions import declared
+from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
-from aggregator.passage.watches import Watcher
-from aggregator.session import Session
 from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH
+from aggregator.upstream.announcing import Shown, announce
 from aggregator.upstream.bulletin import Bulletin
 from aggregator.upstream.caller import Context, ContextCaller, era_of, notify
 from aggregator.upstream.calls import Calls
@@ -44,6 +42,8 @@ from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.searching import Searching
+from aggregator.upstream.session import Session
+from aggregator.upstream.watches import Watcher
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from io import StringIO
 from pathlib import Path
 
 from aggregator.cli import main
+from aggregator.cli.clients.registry import Found, client_named
 from aggregator.cli.environment import Environment, ExitStatus
-from aggregator.cli.registry import Found, client_named
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = Path(__file__).parent / "files"

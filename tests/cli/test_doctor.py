@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from aggregator.cli.clients.registry import CLIENTS
 from aggregator.cli.environment import ExitStatus
-from aggregator.cli.registry import CLIENTS
 from tests.cli.shell import Shell
 from tests.cli.test_running import BROKEN, SERVERS
 

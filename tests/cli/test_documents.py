@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.cli.documents import JSON, TOML, YAML, Format, UneditableError
+from aggregator.cli.clients.documents import JSON, TOML, YAML, Format, UneditableError
 
 ENTRY = {"command": "aggregator", "args": ["serve", "--config", "/a b/servers.yaml"]}
 

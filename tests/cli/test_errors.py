@@ -12,7 +12,7 @@ from aggregator.cli.environment import ExitStatus
 from aggregator.cli.parser import COMMANDS
 from tests.cli.session import Silent, await_end, ended, run, session, start
 from tests.cli.shell import Ran, Shell, faulty
-from tests.http.web import listening
+from tests.loopback.web import listening
 
 pytestmark = pytest.mark.slow
 
@@ -247,7 +247,9 @@ def test_ctrl_c_is_an_answer_to_a_question(shell: Shell, command: str) -> None:
         assert process.stderr is not None
         said = ""
         while not said.endswith("[y/N] "):
-            said += process.stderr.read(1)
+            letter = process.stderr.read(1)
+            assert letter, f"it ended without a question: {said}"
+            said += letter
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 

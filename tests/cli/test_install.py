@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from aggregator.cli.documents import format_of, found
+from aggregator.cli.clients.documents import format_of, found
+from aggregator.cli.clients.foreign import Source, servers_in
+from aggregator.cli.clients.registry import CLIENTS
 from aggregator.cli.environment import ExitStatus
-from aggregator.cli.foreign import Source, servers_in
-from aggregator.cli.registry import CLIENTS
 from tests.cli.shell import Ran, Shell, sample
 
 SERVERS = "servers:\n  notes:\n    command: notes-mcp\n    env: {KEY: '${NOTES_KEY}'}\n"

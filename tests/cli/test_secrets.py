@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from aggregator.cli.dialects import Dialect
-from aggregator.cli.vault import Vault, env_lines, references, secrets_in
+from aggregator.cli.clients.dialects import Dialect
+from aggregator.cli.clients.vault import Vault, env_lines, references, secrets_in
 from aggregator.config.dotenv import read_env_file
 from aggregator.config.variables import expand
 from aggregator.secrecy import is_secret, secret_arguments

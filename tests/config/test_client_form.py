@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reading import PATH, config_of
 
 from aggregator.config import Config, ServerConfig
 from aggregator.names import ServerName
+from tests.config.reading import PATH, config_of
 
 
 def config_with(entry: dict[str, Any], **environ: str) -> Config:

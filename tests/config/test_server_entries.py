@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from reading import PATH, config_of, refusal, server_of
 
 from aggregator.config import ServerConfig, load_config
 from aggregator.config.form import FileForm, ServerForm
 from aggregator.names import ServerName
+from tests.config.reading import PATH, config_of, refusal, server_of
 
 
 def test_a_server_that_says_nothing_else_gets_the_defaults() -> None:

@@ -1,9 +1,9 @@
 """What holds for all servers and clients."""
 
 import pytest
-from reading import config_of, refusal
 
 from aggregator.config import Settings, ToolSearchMode
+from tests.config.reading import config_of, refusal
 
 
 def test_a_file_that_says_nothing_gets_the_defaults() -> None:

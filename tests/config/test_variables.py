@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reading import config_of, refusal, server_of
 
 from aggregator.config import Config, load_config
 from aggregator.config.quantities import seconds, size_in_bytes
 from aggregator.config.variables import BadReferenceError, expand
 from aggregator.names import ServerName
+from tests.config.reading import config_of, refusal, server_of
 
 
 @pytest.mark.parametrize(

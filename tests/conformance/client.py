@@ -16,12 +16,12 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.app import IDENTITY
 from aggregator.config import Config, ServerConfig, Settings
-from aggregator.fleet import Fleet
-from aggregator.http.reach import reach
+from aggregator.downstream.http.reach import reach
+from aggregator.fleet.fleet import Fleet
 from aggregator.memory import Oblivion
 from aggregator.names import ServerName
 from aggregator.upstream import Recollection, Upstream, make_server
-from tests.passage.raw import Json, RawClient, raw_client
+from tests.raw import Json, RawClient, raw_client
 
 NAME = ServerName("suite")
 ABLE: Json = {"elicitation": {}, "sampling": {}, "roots": {}}

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_client import SERVERS, Connect, Load, connector
 from mcp.server import MCPServer
+
+from tests.examples.example_client import SERVERS, Connect, Load, connector
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from typing import Any
 
 import anyio
 import pytest
-from example_client import Connect, Load
 from mcp import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
+
+from tests.examples.example_client import Connect, Load
 
 pytestmark = pytest.mark.anyio
 

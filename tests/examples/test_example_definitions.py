@@ -1,8 +1,9 @@
 """What the example servers say of their tools, which is all a model has to choose by."""
 
 import pytest
-from example_client import NAMES, Connect
 from mcp_types import Tool
+
+from tests.examples.example_client import NAMES, Connect
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_client import NAMES, SERVERS
+
+from tests.examples.example_client import NAMES, SERVERS
 
 ENVELOPE = {
     "_meta": {

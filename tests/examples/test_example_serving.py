@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from example_client import Load
+
+from tests.examples.example_client import Load
 
 
 @pytest.mark.parametrize(

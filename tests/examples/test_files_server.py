@@ -2,10 +2,11 @@ import os
 from pathlib import Path
 
 import pytest
-from example_client import Caller, Connect, Load
 from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
+
+from tests.examples.example_client import Caller, Connect, Load
 
 pytestmark = pytest.mark.anyio
 

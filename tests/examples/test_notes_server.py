@@ -4,9 +4,10 @@ from typing import Any
 
 import anyio
 import pytest
-from example_client import Connect
 from mcp import MCPError
 from mcp_types import TextContent, TextResourceContents
+
+from tests.examples.example_client import Connect
 
 pytestmark = pytest.mark.anyio
 

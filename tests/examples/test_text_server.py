@@ -3,7 +3,8 @@ import sys
 from typing import Any
 
 import pytest
-from example_client import Connect
+
+from tests.examples.example_client import Connect
 
 pytestmark = pytest.mark.anyio
 

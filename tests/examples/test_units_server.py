@@ -3,7 +3,8 @@ from typing import Any
 from zoneinfo import available_timezones
 
 import pytest
-from example_client import Connect
+
+from tests.examples.example_client import Connect
 
 pytestmark = pytest.mark.anyio
 

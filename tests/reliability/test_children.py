@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 
-from aggregator.stdio.watchdog import COOKIE
+from aggregator.downstream.stdio.watchdog import COOKIE
 from tests.soak.client import aggregator, faulty, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

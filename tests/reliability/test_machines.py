@@ -16,8 +16,8 @@ from mcp import Client
 from trio.testing import MockClock
 
 from aggregator.catalog import Ready
-from aggregator.connect import Wire
-from aggregator.downstream import REST
+from aggregator.downstream.link import Wire
+from aggregator.downstream.server import REST
 from aggregator.names import ServerName
 from tests.peers import Context, Mortal, Peer, aggregating, connect_to, text_of, visiting
 

@@ -12,10 +12,9 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending, Ready
-from aggregator.connect import Connect, Wire
+from aggregator.downstream.link import Connect, Wire
 from aggregator.inspection import servers_document
 from aggregator.names import ServerName
-from tests.passage.raw import Dispatch, Json, RawServer, raw_client
 from tests.peers import (
     Context,
     Mortal,
@@ -28,6 +27,7 @@ from tests.peers import (
     text_of,
     visiting,
 )
+from tests.raw import Dispatch, Json, RawServer, raw_client
 
 pytestmark = pytest.mark.anyio
 

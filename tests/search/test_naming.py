@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aggregator.names import ServerName
 from aggregator.search import Keywords, parse_query
-from aggregator.search.roll import Roll
+from aggregator.search.name_index import Roll
 from tests.search.tools import entry, index_of, search
 
 TOOLS = (

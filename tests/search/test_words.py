@@ -3,7 +3,7 @@
 import pytest
 
 from aggregator.search.lexicon import equivalents, faint, shares, topics
-from aggregator.search.roll import one_slip
+from aggregator.search.name_index import one_slip
 from aggregator.search.words import stem, tokens, words
 from tests.search.tools import entry, index_of, search
 

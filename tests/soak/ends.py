@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from aggregator.stdio.watchdog import COOKIE
+from aggregator.downstream.stdio.watchdog import COOKIE
 from tests.census import Seen, carrying, descendants, environment
 from tests.ends import ended
 from tests.soak.client import Client, Json, aggregator, faulty

@@ -1,14 +1,15 @@
 """Have a server answer with one message of each size and kind, and see how far memory grows.
 
-Unlike `tests.stdio.memory` this looks at the whole aggregator, which writes the answer out again.
+Unlike `tests.downstream.stdio.memory` this looks at the whole aggregator, which writes the answer
+out again.
 """
 
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.downstream.stdio.memory import ALLOWED, KINDS, MEBIBYTE, SIZES
 from tests.soak.client import Client, aggregator, faulty, text_of
-from tests.stdio.memory import ALLOWED, KINDS, MEBIBYTE, SIZES
 
 __all__ = ["ALLOWED", "KINDS", "MEBIBYTE", "SIZES", "Growth", "measure"]
 

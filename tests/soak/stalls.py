@@ -24,8 +24,8 @@ import anyio
 from aggregator import garbage
 from aggregator.app import Orders, running_fleet, serve_client
 from aggregator.config import load_config
-from aggregator.stdio.standard import standard_streams
 from aggregator.upstream import Upstream
+from aggregator.upstream.stdio import standard_streams
 from tests.faults import FAULTS
 from tests.peers import ready
 from tests.soak.client import INTRODUCTION, ROOT, Servers, faulty

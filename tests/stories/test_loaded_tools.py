@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from aggregator.config import Settings
-from aggregator.connect import Wire
+from aggregator.downstream.link import Wire
 from tests.peers import Mortal, Peer, aggregating, connect_to, late, ready, text_of, visiting
 
 pytestmark = pytest.mark.anyio

@@ -5,8 +5,8 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.passage.raw import raw_client
 from tests.peers import ERAS, Era, Peer, aggregating, connect_to, ready, text_of, visiting
+from tests.raw import raw_client
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending
-from aggregator.connect import Connect, Wire
+from aggregator.downstream.link import Connect, Wire
 from aggregator.names import ServerName
 from tests.peers import (
     ERAS,

@@ -4,8 +4,8 @@ import pytest
 
 from aggregator.catalog import Catalog, Failed, Pending
 from aggregator.names import ServerName, ToolName
-from aggregator.session import Changes
 from aggregator.toolsearch import awaited, parse_search, search, tell
+from aggregator.upstream.session import Changes
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, ask, names, ready, text, tool, view_of
 
 ALL: dict[str, Any] = {"slack": SLACK, "github": GITHUB, "email": EMAIL}

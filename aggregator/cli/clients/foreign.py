@@ -1,0 +1,277 @@
+"""Read the servers in a client's file, and put each into our form."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from aggregator.cli.clients.dialects import Dialect
+from aggregator.cli.clients.documents import Tree, format_of, found, is_list, is_mapping
+from aggregator.cli.clients.registry import CLIENTS, EDITOR, ClientFiles
+from aggregator.cli.environment import CommandError, Environment
+from aggregator.config import parse_config
+from aggregator.config.client import translate
+from aggregator.config.document import Value
+from aggregator.errors import ConfigError
+
+KEYS = (
+    ("mcpServers",),
+    ("servers",),
+    ("mcp", "servers"),
+    ("mcp",),
+    ("context_servers",),
+    ("extensions",),
+    ("mcp_servers",),
+)
+"""Where servers stand in a file that no known client is known to keep."""
+
+_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_MAX_NAME = 64
+
+
+@dataclass(frozen=True)
+class Source:
+    """A client's file, and where in it the servers stand."""
+
+    path: Path
+    keys: tuple[str, ...]
+    client: ClientFiles | None = None
+
+    @property
+    def title(self) -> str:
+        """Return what to call it."""
+        return f"{self.client.title} (`{self.path}`)" if self.client else f"`{self.path}`"
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """One server of a client, in our form."""
+
+    name: str
+    written: str
+    """Its name in the client's file."""
+    entry: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    """What a person should know about it."""
+    problem: str | None = None
+    """Why it cannot be used."""
+    source: Source = field(default_factory=lambda: Source(Path(), ()))
+
+
+def read_tree(path: Path) -> Tree:
+    """Return what a file says.
+
+    Raises:
+        CommandError: It cannot be read, or not be understood.
+    """
+    try:
+        return format_of(path).read(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise CommandError(f"`{path}` does not exist") from None
+    except OSError as error:
+        reason = (error.strerror or "unknown reason").lower()
+        raise CommandError(f"`{path}` cannot be read: {reason}") from None
+    except ValueError as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else error
+        raise CommandError(
+            f"`{path}` cannot be understood: {reason}", "Mend the file, and repeat the command"
+        ) from None
+
+
+def source_of(path: Path, environment: Environment) -> Source:
+    """Return where the servers of a file stand.
+
+    Raises:
+        CommandError: There are none.
+    """
+    for client in CLIENTS:
+        for scope in client.places:
+            place = client.place(scope, environment)
+            if place.path == path and servers_in(Source(path, place.keys)):
+                return Source(path, place.keys, client)
+    tree = read_tree(path)
+    for keys in KEYS:
+        value = found(tree, keys)
+        if value and (is_mapping(value) or is_list(value)):
+            return Source(path, keys)
+    known = ", ".join(f"`{'.'.join(keys)}`" for keys in KEYS)
+    raise CommandError(f"`{path}` names no servers", f"They are looked for under {known}")
+
+
+def servers_in(source: Source) -> Mapping[str, Mapping[str, Any]]:
+    """Return the servers of a file as they are written."""
+    value = found(read_tree(source.path), source.keys) if source.path.exists() else None
+    if is_list(value):
+        named = [each for each in value if is_mapping(each)]
+        return {str(each.get("name")): each for each in named}
+    entries = value if is_mapping(value) else {}
+    return {str(key): each for key, each in entries.items() if is_mapping(each)}
+
+
+def foreign_servers(source: Source, environment: Environment) -> list[Foreign]:
+    """Return the servers of a file in our form, without ourselves."""
+    return [
+        _foreign(name, entry, source, environment)
+        for name, entry in servers_in(source).items()
+        if not is_ours(entry)
+    ]
+
+
+def is_ours(entry: object) -> bool:
+    """Return whether an entry is a registration of the aggregator itself, however it is started."""
+    if not is_mapping(entry):
+        return False
+    words = [*_list(entry.get("command") or entry.get("cmd")), *_list(entry.get("args"))]
+    program = Path(words[0]).stem if words else ""
+    pairs = list(pairwise(words))
+    by_other = ("-m", "aggregator") in pairs or ("aggregator", "serve") in pairs
+    return "serve" in words and (program == "aggregator" or by_other)
+
+
+def _foreign(
+    name: str, written: Mapping[str, Any], source: Source, environment: Environment
+) -> Foreign:
+    ways = source.client.variables if source.client else (*EDITOR, "file", "secrets", "curly")
+    dialect = Dialect(ways, environment.home, _project(source, environment))
+    plain = {key: _texts(value, dialect) for key, value in written.items()}
+    normal = dict(_normalised(plain, is_gemini=bool(source.client and _is_gemini(source.client))))
+    translation = translate(normal)
+    entry = _tidied(translation.data)
+    notes = list(dict.fromkeys(dialect.notes))
+    if translation.ignored:
+        notes.append(f"left out, as it means nothing here: {', '.join(translation.ignored)}")
+    ours = _NAME.sub("-", name).strip("-_.")[:_MAX_NAME] or "server"
+    problem = _problem(ours, entry)
+    return Foreign(ours, name, entry, tuple(notes), problem, source)
+
+
+def _is_gemini(client: ClientFiles) -> bool:
+    return client.name == "gemini-cli"
+
+
+def _project(source: Source, environment: Environment) -> Path:
+    """Return the directory a client has open when it reads the file."""
+    folder = source.path.absolute().parent
+    hidden = folder.name.startswith(".") and folder.parent != environment.home
+    in_home = folder.is_relative_to(environment.home) and not folder.is_relative_to(
+        environment.directory
+    )
+    return environment.directory if in_home else folder.parent if hidden else folder
+
+
+def _texts(value: object, dialect: Dialect) -> Value:
+    """Return a value as the text it would be in our file."""
+    if is_mapping(value):
+        return {str(key): _texts(each, dialect) for key, each in value.items()}
+    if is_list(value):
+        return [_texts(each, dialect) for each in value]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else dialect.translate(str(value))
+
+
+def _normalised(entry: Mapping[str, Value], *, is_gemini: bool) -> Iterator[tuple[str, Value]]:
+    """Yield the keys of an entry, with what only one client has in words that all share."""
+    env, headers = _mapping(entry, "env", "environment", "envs"), _mapping(entry, "headers")
+    for key, value in entry.items():
+        if key not in _GATHERED:
+            yield from _renamed(key, value)
+    env |= {name: f"${{{name}}}" for name in _names(entry.get("env_vars"), entry.get("env_keys"))}
+    headers |= _mapping(entry, "http_headers") | _sent(entry)
+    if env:
+        yield "env", env
+    if headers:
+        yield "headers", headers
+    if is_gemini and entry.get("url") and not entry.get("httpUrl"):
+        yield "type", "sse"
+
+
+def _renamed(key: str, value: Value) -> Iterator[tuple[str, Value]]:
+    if key == "command" and isinstance(value, dict):
+        # Zed once wrote the program as an object of its own.
+        yield from (("command" if each == "path" else each, of) for each, of in value.items())
+    elif key in _SECONDS:
+        yield _SECONDS[key], f"{value}s"
+    else:
+        yield _RENAMED.get(key, key), value
+
+
+def _sent(entry: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the headers that are named by the variables that hold them."""
+    sent: dict[str, Value] = {
+        header: f"${{{name}}}" for header, name in _mapping(entry, "env_http_headers").items()
+    }
+    options = entry.get("requestOptions")
+    sent |= _mapping(options, "headers") if isinstance(options, dict) else {}
+    bearer = entry.get("bearer_token_env_var")
+    return {**sent, "Authorization": f"Bearer ${{{bearer}}}"} if bearer else sent
+
+
+_RENAMED = {
+    "enabled_tools": "includeTools",
+    "available_tools": "includeTools",
+    "disabled_tools": "disabledTools",
+}
+_SECONDS = {"startup_timeout_sec": "connectTimeout", "tool_timeout_sec": "callTimeout"}
+_GATHERED = frozenset(
+    (
+        *("env", "environment", "envs", "env_vars", "env_keys"),
+        *("headers", "http_headers", "env_http_headers", "bearer_token_env_var", "requestOptions"),
+        *("required", "omit_tools_from", "deferTools", "disableToolCache"),
+        *("alwaysAllow", "autoApprove", "trust", "display_name", "bundled"),
+    )
+)
+"""Keys that are put together from others, or that only concern the client itself."""
+
+
+def _tidied(data: Mapping[str, Value]) -> dict[str, Any]:
+    """Leave out what goes without saying, in an order that reads well."""
+    entry: dict[str, Any] = {key: data[key] for key in _ORDER if data.get(key)}
+    entry |= {key: value for key, value in data.items() if key not in entry and value}
+    if str(entry.get("type", "")).lower() != "sse":
+        entry.pop("type", None)
+    if entry.pop("enabled", "true") == "false":
+        entry["enabled"] = False
+    if entry.get("alwaysLoad") in ("true", "false"):
+        entry["alwaysLoad"] = entry["alwaysLoad"] == "true"
+    if entry.get("tools") in ({"allow": ["*"]}, {"allow": []}, {}):
+        del entry["tools"]
+    return entry
+
+
+_ORDER = ("command", "args", "url", "type", "headers", "env", "envFile", "cwd")
+
+
+def _problem(name: str, entry: Mapping[str, Any]) -> str | None:
+    """Return why our own reader would not take an entry, in its words."""
+    text = yaml.safe_dump({"servers": {name: entry}}, allow_unicode=True)
+    try:
+        parse_config(text, Path("servers.yaml"), {})
+    except ConfigError as error:
+        return str(error).partition(": ")[2]
+    return None
+
+
+def _mapping(entry: Mapping[str, Value], *keys: str) -> dict[str, Value]:
+    gathered: dict[str, Value] = {}
+    for key in keys:
+        value = entry.get(key)
+        gathered |= value if isinstance(value, dict) else {}
+    return gathered
+
+
+def _names(*lists: Value) -> Iterator[str]:
+    for each in lists:
+        for name in each if isinstance(each, list) else ():
+            if isinstance(name, str):
+                yield name
+
+
+def _list(value: object) -> Sequence[str]:
+    if is_list(value):
+        return [str(each) for each in value]
+    return [value] if isinstance(value, str) else []

@@ -1,0 +1,221 @@
+"""What taking over servers would change: `servers.yaml`, and the env file for their secrets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aggregator.cli.clients.changes import Change, content
+from aggregator.cli.clients.documents import UneditableError, format_of, is_list, is_mapping
+from aggregator.cli.clients.foreign import Foreign, read_tree
+from aggregator.cli.clients.vault import Vault, env_lines, references
+from aggregator.cli.environment import CommandError, Environment
+from aggregator.config import parse_config
+from aggregator.config.document import Value
+from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.variables import Expansion
+
+ENV_FILE = ".env"
+HEADER = """\
+# The servers behind the aggregator. `aggregator check` tells whether they are in good order.
+# `aggregator schema --help` tells how an editor can complete and explain the keys.
+
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be written, what is taken over by it, and what is not."""
+
+    changes: tuple[Change, ...]
+    taken: tuple[Foreign, ...]
+    same: tuple[Foreign, ...]
+    """What the file has already, with the same values."""
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    secrets: tuple[str, ...]
+    """What must not be shown."""
+
+
+def plan_import(
+    foreign: Sequence[Foreign],
+    target: Path,
+    environment: Environment,
+    *,
+    left: str = "is left out",
+) -> Plan:
+    """Work out how servers get into a file; what is there already stays as it is.
+
+    Args:
+        foreign: The servers.
+        target: The file.
+        environment: Where the command runs.
+        left: What becomes of a server that does not get there.
+
+    Raises:
+        CommandError: The file cannot be read, or not be changed safely.
+    """
+    tree = read_tree(target) if target.exists() else {}
+    env_path = target.parent / Path(str(tree.get("envFile") or ENV_FILE)).expanduser()
+    vault = Vault(_kept(env_path))
+    sorting = _Sorting(tree.get("servers") or {}, vault, environment.variables, target, left)
+    for each in foreign:
+        sorting.sort(each)
+    taken = sorting.taken
+    edits: dict[tuple[str, ...], object] = {
+        ("servers", each.name): entry for each, entry in taken.values()
+    }
+    in_file = {*vault.kept, *vault.taken}
+    if not tree.get("envFile") and in_file & sorting.relied:
+        edits = {("envFile",): ENV_FILE, **edits}
+    changes = [_edited(target, edits, environment)]
+    if vault.taken:
+        one = len(vault.taken) == 1
+        count = "1 secret moves" if one else f"{len(vault.taken)} secrets move"
+        sorting.warnings.append(
+            f"{count} to `{env_path}`, for you alone to read; keep it out of version control"
+        )
+        changes.append(_with_secrets(env_path, vault.taken))
+    return Plan(
+        tuple(change for change in changes if change.is_needed),
+        tuple(each for each, _ in taken.values()),
+        tuple(sorting.same),
+        tuple(sorting.notes),
+        tuple(sorting.warnings),
+        tuple(vault.taken.values()),
+    )
+
+
+class _Sorting:
+    """Tells the servers that can be taken from those that cannot."""
+
+    def __init__(
+        self,
+        present: Mapping[str, Any],
+        vault: Vault,
+        variables: Mapping[str, str],
+        target: Path,
+        left: str,
+    ) -> None:
+        self._present = present
+        self._vault = vault
+        self._variables = variables
+        self._target = target.name
+        self._left = left
+        self.taken: dict[str, tuple[Foreign, dict[str, Any]]] = {}
+        self.same: list[Foreign] = []
+        self.relied: set[str] = set()
+        """The variables that servers need, or that stand for a secret of theirs."""
+        self.notes: list[str] = []
+        self.warnings: list[str] = []
+
+    def sort(self, each: Foreign) -> None:
+        """Take one server, or say why not."""
+        if each.problem is not None:
+            self.warnings.append(f"`{each.written}` {self._left}: {each.problem}")
+            return
+        if each.name in self._present or each.name in self.taken:
+            self._repeated(each)
+            return
+        entry = self._vault.emptied(each.name, each.entry)
+        self.taken[each.name] = (each, entry)
+        self.relied |= references(entry)
+        self.notes.append(_origin(each))
+        self.warnings.extend(f"`{each.name}`: {note}" for note in each.notes)
+
+    def _repeated(self, each: Foreign) -> None:
+        known = self.taken[each.name][1] if each.name in self.taken else self._present[each.name]
+        vault = Vault({**self._vault.kept, **self._vault.taken})
+        entry = vault.emptied(each.name, each.entry)
+        has_it = not vault.taken and _is_alike(known, entry)
+        if not has_it and not self._has_values(known, each.entry):
+            self.warnings.append(
+                f"{_origin(each)} {self._left}: `{self._target}` has another server of that name; "
+                "to have both, rename one, or add it by hand under another name"
+            )
+            return
+        self.same.append(each)
+        self.notes.append(f"`{each.name}` is in `{self._target}` already")
+        if entry != each.entry:
+            self.relied |= references(known)
+
+    def _has_values(self, known: object, entry: dict[str, Any]) -> bool:
+        """Return whether two servers are the same once variables have their values."""
+        values = {**self._variables, **self._vault.kept, **self._vault.taken}
+        expansion = Expansion(values)
+        sides = (expansion.expand(_plain(each), ()) for each in (known, entry))
+        return _is_alike(*sides)
+
+
+def _origin(each: Foreign) -> str:
+    """Return what a server is called, there too if that had to be changed."""
+    there = f" (there `{each.written}`)" if each.written != each.name else ""
+    return f"`{each.name}`{there} from {each.source.title}"
+
+
+_DEFINING = ("url", "headers", "env", "envFile", "cwd")
+"""What makes another server of one if only one of two has it."""
+
+
+def _is_alike(known: object, entry: object) -> bool:
+    """Return whether a server of the file is what a client has, and maybe more."""
+    if not is_mapping(known) or not is_mapping(entry):
+        return False
+    here, there = ({**each, **_normal(each)} for each in (known, entry))
+    return all(_plain(here.get(key)) == _plain(there.get(key)) for key in (*there, *_DEFINING))
+
+
+def _normal(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what may be written in several ways in one of them."""
+    is_enabled = entry.get("enabled") not in (False, "false")
+    return {"command": _words(entry), "args": None, "enabled": is_enabled}
+
+
+def _words(entry: Mapping[str, Any]) -> list[Any]:
+    """Return a program with its arguments, which may be written in one list or in two."""
+    command, arguments = entry.get("command"), entry.get("args")
+    program = command if is_list(command) else [command]
+    return [*program, *(arguments if is_list(arguments) else ())]
+
+
+def _plain(value: object) -> Value:
+    """Return a value as texts, which is all that a client's server consists of."""
+    if is_mapping(value):
+        return {key: _plain(each) for key, each in value.items()} or None
+    if is_list(value):
+        return [_plain(each) for each in value] or None
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
+
+
+def _kept(path: Path) -> Mapping[str, str]:
+    try:
+        return read_env_file(path) if path.exists() else {}
+    except EnvFileError as error:
+        raise CommandError(str(error)) from None
+
+
+def _edited(
+    target: Path, edits: Mapping[tuple[str, ...], object], environment: Environment
+) -> Change:
+    before = content(target)
+    text = HEADER if before is None else before.decode("utf-8-sig")
+    try:
+        for path, value in edits.items():
+            text = format_of(target).put(text, path, value)
+    except UneditableError:
+        raise CommandError(
+            f"`{target}` is written in a way that cannot be added to safely",
+            "Write `servers:` as an indented block",
+        ) from None
+    if edits:
+        parse_config(text, target, environment.variables)
+    return Change(target, before, text.encode() if edits else before)
+
+
+def _with_secrets(path: Path, secrets: Mapping[str, str]) -> Change:
+    before = content(path)
+    kept = (before or b"").decode()
+    gap = "" if not kept or kept.endswith("\n") else "\n"
+    return Change(path, before, f"{kept}{gap}{env_lines(secrets)}".encode(), confidential=True)

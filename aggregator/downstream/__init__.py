@@ -1,0 +1,1 @@
+"""What faces servers: one task for each, its link, and what it lists."""

@@ -1,0 +1,132 @@
+"""How a connection to a server, or the attempt at one, came to its end, in words."""
+
+import errno
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+from mcp.shared.exceptions import MCPError
+
+from aggregator.downstream.inflight import Undone
+from aggregator.downstream.link import LinkLostError
+from aggregator.downstream.stdio.child import NOT_A_MESSAGE
+from aggregator.downstream.stdio.process import SpawnError
+
+FAILURES = (OSError, TimeoutError, MCPError, LinkLostError, ValueError, anyio.BrokenResourceError)
+"""What a server can do to us. Anything else is a bug of ours and must be seen."""
+
+LAST_WORDS = 20
+"""Lines of standard error that are kept of a server that is gone."""
+
+SHOWN_CHARACTERS = 300
+"""Characters of one line that become part of a reason."""
+
+_ERROR = re.compile(
+    r"(?i:\b\w*(?:error|exception)(?: \[\w+\])?:)|\bERROR\b|(?i:\b(?:fatal|panic(?:ked)?)\b)"
+    r"|\bnpm (?:ERR!|error) \d+ [\w ]+ - "
+)
+"""How lines look that say what went wrong."""
+
+_NOISE = re.compile(
+    r"(?:\s|\\t)+at |Node\.js v\d|npm (?:ERR!|error) A complete log|npm notice|[\s\W]*$",
+    re.IGNORECASE,
+)
+"""How lines begin that say nothing: stack frames, versions, mere brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One end of a connection, or of the attempt at one."""
+
+    reason: str
+    ready_for: float | None = None
+    """Seconds the server had been ready, `None` if it never was."""
+    hopeless: bool = False
+    """Whether trying again is pointless until something changes."""
+    retry_after: float = 0.0
+    """Seconds it asked to be left alone."""
+    last_words: tuple[str, ...] = ()
+    """The last lines of its standard error."""
+
+    def with_words(self, lines: Sequence[str]) -> "Loss":
+        """Add what the server said last, which often says more than how it ended."""
+        said = tuple(line for line in lines if line.strip())[-LAST_WORDS:]
+        if not said:
+            return self
+        return replace(
+            self, reason=f"{self.reason}; {_quoted(telling_line(said))}", last_words=said
+        )
+
+
+def telling_line(lines: Sequence[str]) -> str:
+    """Return the line that says most of why: the last that tells of an error, or else the last."""
+    worth = [line for line in lines if not _NOISE.match(line)] or list(lines)
+    ends = _ends_of_tracebacks(worth)
+    errors = [line for at, line in enumerate(worth) if at in ends or _ERROR.search(line)]
+    return (errors or worth)[-1].strip()
+
+
+def _ends_of_tracebacks(lines: Sequence[str]) -> set[int]:
+    """Return where Python says what was raised: the first line after the frames."""
+    ends: set[int] = set()
+    inside = False
+    for at, line in enumerate(lines):
+        if line.startswith("Traceback "):
+            inside = True
+        elif inside and not line[0].isspace():
+            ends.add(at)
+            inside = False
+    return ends
+
+
+def _quoted(line: str) -> str:
+    """Say where a server said what it said last."""
+    if line.startswith(NOT_A_MESSAGE):
+        words = shortened(line.removeprefix(NOT_A_MESSAGE))
+        return f"it wrote `{words}` to standard output instead of messages"
+    return f"its last words: {shortened(line)}"
+
+
+def shortened(text: str) -> str:
+    """Cut what is too long to be part of a reason."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def explain(error: BaseException, connect_timeout: float) -> Loss:
+    """Say in words what stood in the way of a connection."""
+    if isinstance(error, MCPError) and isinstance(undone := error.data, Undone):
+        return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
+    if isinstance(error, TimeoutError):
+        return Loss(f"it was not ready within {connect_timeout:g} s")
+    return Loss(in_words(error), hopeless=_is_hopeless(error))
+
+
+def _is_hopeless(error: BaseException) -> bool:
+    """Whether it will be the same next time: what cannot be run today cannot be run tomorrow."""
+    cause = error.__cause__ if isinstance(error, SpawnError) else error
+    if isinstance(cause, OSError) and cause.errno == errno.ENOEXEC:
+        return True
+    return isinstance(cause, FileNotFoundError | PermissionError | NotADirectoryError)
+
+
+def most_telling(failures: BaseExceptionGroup[Exception]) -> Exception:
+    """Return the failure that says most: the deepest first one that is not just a broken pipe."""
+    leaves = list(_leaves(failures))
+    telling = [each for each in leaves if not isinstance(each, anyio.BrokenResourceError)]
+    return (telling or leaves)[0]
+
+
+def in_words(error: BaseException) -> str:
+    """Put an error into words that fit behind a server's name."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__
+
+
+def _leaves(failures: BaseExceptionGroup[Exception]) -> list[Exception]:
+    found: list[Exception] = []
+    for each in failures.exceptions:
+        found.extend(_leaves(each) if isinstance(each, BaseExceptionGroup) else [each])
+    return found

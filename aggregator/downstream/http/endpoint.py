@@ -1,0 +1,226 @@
+"""One address and the requests to it: bounded, uncompressed, and never led to another origin."""
+
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio.to_thread
+import httpx2
+
+from aggregator import __version__
+from aggregator.downstream.http.fault import FAILURES, broken, of_error, turned_away
+
+CONNECT_PATIENCE = 10.0
+"""Seconds a connection may take to be made, and one write to be taken."""
+KEEP_ALIVE = 4.0
+"""Seconds an idle connection is kept: less than the five after which many servers close theirs."""
+MAX_REDIRECTS = 5
+"""Redirects within the origin that are followed for one request."""
+ERROR_BYTES = 64 * 1024
+"""Bytes read of the body of a refusal."""
+
+OURS = frozenset(
+    (
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "content-type",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+    )
+)
+"""Headers that belong to the transport, whatever the configuration says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is, and how it is reached."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    max_message_bytes: int = 16 << 20
+    ca_file: Path | None = None
+    """Certificates to trust instead of the usual ones."""
+    verify: bool = True
+    """Whether the server has to prove who it is."""
+    client_cert: Path | None = None
+    """Certificate to prove who we are."""
+    client_key: Path | None = None
+    proxy: str | None = field(default=None, repr=False)
+    auth: httpx2.Auth | None = field(default=None, repr=False)
+    """Adds credentials to each request, and may renew them."""
+
+
+class Endpoint:
+    """Sends requests to one address."""
+
+    def __init__(self, client: httpx2.AsyncClient, address: Address) -> None:
+        self._client = client
+        self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
+        self.url = httpx2.URL(address.url)
+        self.max_message_bytes = address.max_message_bytes
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes | None = None,
+        *,
+        url: httpx2.URL | None = None,
+    ) -> AsyncGenerator[httpx2.Response, None]:
+        """Send a request and give its response, unread, for the length of the block.
+
+        Raises:
+            UndoneError: It cannot be reached, or the connection broke while the block read.
+        """
+        try:
+            request = self._client.build_request(
+                method, url or self.url, headers=dict(headers), content=content
+            )
+            response = await self._followed(request)
+            try:
+                _refuse_encoding(response)
+                yield response
+            finally:
+                await response.aclose()
+        except FAILURES as error:
+            raise of_error(error, self.url, self._proxy) from error
+
+    async def read(self, response: httpx2.Response) -> bytes:
+        """Read a body, as long as it is within bounds.
+
+        Raises:
+            UndoneError: It is too long.
+        """
+        limit = self.max_message_bytes if response.is_success else ERROR_BYTES
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > limit:
+                raise broken(
+                    f"its answer is longer than the {limit:,} bytes that `maxMessageBytes` allows"
+                )
+        return bytes(body)
+
+    async def events(
+        self, response: httpx2.Response
+    ) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
+        """Give the events of a stream, each within bounds; close it when done.
+
+        Raises:
+            UndoneError: The stream broke, or an event is too long.
+        """
+        try:
+            async for event in httpx2.EventSource(response, self.max_message_bytes):
+                yield event
+        except FAILURES as error:
+            raise of_error(error, self.url, self._proxy) from error
+
+    def within(self, location: str) -> httpx2.URL:
+        """Return a place on this origin.
+
+        Raises:
+            UndoneError: It is on another.
+        """
+        url = self.url.join(location)
+        if not _is_same_origin(self.url, url):
+            raise turned_away("it names an address on another origin, which is not followed")
+        return url
+
+    async def _followed(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and again where a redirect keeps its method and its origin."""
+        response = await self._client.send(request, stream=True, follow_redirects=False)
+        for _ in range(MAX_REDIRECTS):
+            following = response.next_request
+            if following is None or not _may_follow(request, following):
+                break
+            await response.aclose()
+            request = following
+            response = await self._client.send(request, stream=True, follow_redirects=False)
+        return response
+
+
+@asynccontextmanager
+async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
+    """Keep connections to an address for the length of the block.
+
+    Raises:
+        OSError: A certificate cannot be read.
+    """
+    # Reading certificates takes long enough to be felt by everybody else.
+    context = await anyio.to_thread.run_sync(_context, address)
+    transport = httpx2.AsyncHTTPTransport(
+        verify=context,
+        trust_env=False,
+        proxy=address.proxy,
+        limits=httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE),
+        socket_options=_keep_alive_options(),
+    )
+    async with httpx2.AsyncClient(
+        transport=transport,
+        trust_env=False,
+        headers=_headers(address.headers),
+        auth=address.auth,
+        # How long an answer may take is for the caller to say.
+        timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
+    ) as client:
+        yield Endpoint(client, address)
+
+
+def _headers(configured: Mapping[str, str]) -> dict[str, str]:
+    theirs = {name: value for name, value in configured.items() if name.lower() not in OURS}
+    return {
+        "user-agent": f"mcp-tool-aggregator/{__version__}",
+        **theirs,
+        # A few compressed bytes can unfold to more than there is memory.
+        "accept-encoding": "identity",
+    }
+
+
+def _context(address: Address) -> ssl.SSLContext:
+    if not address.url.lower().startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if address.ca_file is not None and address.verify:
+        context = ssl.create_default_context(cafile=address.ca_file)
+    else:
+        context = httpx2.create_ssl_context(verify=address.verify)
+    if address.client_cert is not None:
+        context.load_cert_chain(address.client_cert, address.client_key)
+    return context
+
+
+def _keep_alive_options() -> list[tuple[int, int, int]]:
+    """Have the system notice a peer that vanished while nothing was to be read."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if (number := getattr(socket, name, None)) is not None:
+            options.append((socket.IPPROTO_TCP, number, value))
+    return options
+
+
+def _refuse_encoding(response: httpx2.Response) -> None:
+    if not response.is_success:
+        return
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise broken("its answer is compressed, although that was not asked for")
+
+
+def _may_follow(request: httpx2.Request, following: httpx2.Request) -> bool:
+    return (
+        following.method == request.method
+        and _is_same_origin(request.url, following.url)
+        and following.url.userinfo in (b"", request.url.userinfo)
+    )
+
+
+def _is_same_origin(one: httpx2.URL, other: httpx2.URL) -> bool:
+    return (one.scheme, one.host, one.port) == (other.scheme, other.host, other.port)

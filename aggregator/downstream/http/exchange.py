@@ -1,0 +1,185 @@
+"""One request to a server and what comes back: a body, a stream, or a refusal."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import anyio
+import httpx2
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+
+from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.fault import (
+    SessionExpiredError,
+    UndoneError,
+    broken,
+    of_status,
+    turned_away,
+)
+from aggregator.jsonrpc.decoding import Noise, decode
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+RECONNECT_FLOOR = 1.0
+"""Seconds before a stream is opened again at the least, whatever the server says."""
+RECONNECT_CEILING = 60.0
+"""Seconds between two attempts at the most."""
+RESUMPTIONS = 5
+"""Times in a row that an interrupted answer is asked for again without getting any further."""
+
+Sink = Callable[[JSONRPCMessage], Awaitable[None]]
+"""Takes the messages that come back."""
+
+
+@dataclass(slots=True)
+class Place:
+    """How far a stream has been read, so that it can be taken up again."""
+
+    id: str = ""
+    retry: float = 0.0
+
+    def note(self, event: httpx2.ServerSentEvent) -> None:
+        """Move on to an event."""
+        self.id = event.id or self.id
+        if event.retry is not None:
+            self.retry = event.retry / 1000
+
+    @property
+    def pause(self) -> float:
+        """Seconds to wait before the stream is taken up again."""
+        return min(max(self.retry, RECONNECT_FLOOR), RECONNECT_CEILING)
+
+
+class Exchange:
+    """A request that is sent once, and read to its answer."""
+
+    def __init__(self, endpoint: Endpoint, request: JSONRPCRequest, sink: Sink) -> None:
+        self.request = request
+        self.result: Mapping[str, object] | None = None
+        """What the server answered, unless that was an error."""
+        self.session_id: str | None = None
+        """What the server says it will know us by."""
+        self._endpoint = endpoint
+        self._sink = sink
+        self._place = Place()
+
+    async def run(self, headers: Mapping[str, str], *, is_resumable: bool = True) -> None:
+        """Send the request and hand on what comes back, up to the answer.
+
+        Raises:
+            SessionExpiredError: The server does not know our session.
+            UndoneError: There was no answer.
+        """
+        async with self._endpoint.send("POST", headers, encoded(self.request)) as response:
+            self.session_id = response.headers.get("mcp-session-id")
+            if response.status_code == HTTPStatus.ACCEPTED:
+                raise broken("it took the request but promised no answer (202)")
+            if not response.is_success:
+                await self._sink(await self._refusal(response))
+                return
+            if kind(response) != EVENTS:
+                await self._whole(response)
+                return
+            ended = await self._streamed(response)
+        if ended is not None:
+            await self._resumed(headers, ended, is_resumable=is_resumable)
+
+    async def _refusal(self, response: httpx2.Response) -> JSONRPCError:
+        """Return the server's own error, from a response that is not success."""
+        error = await self._error_in(response)
+        knows_session = "mcp-session-id" in response.request.headers
+        if knows_session and _means_expired(response.status_code, error):
+            raise SessionExpiredError
+        fault = of_status(response.status_code, response.headers)
+        if error is None or fault.undone.is_barred or fault.undone.retry_after:
+            raise fault
+        return JSONRPCError(jsonrpc="2.0", id=self.request.id, error=error.error)
+
+    async def _error_in(self, response: httpx2.Response) -> JSONRPCError | None:
+        if kind(response) != JSON or "content-encoding" in response.headers:
+            return None
+        body = await self._endpoint.read(response)
+        found = decode(body, self._endpoint.max_message_bytes)
+        return next((each for each in found if isinstance(each, JSONRPCError)), None)
+
+    async def _whole(self, response: httpx2.Response) -> None:
+        if not await self._take(await self._endpoint.read(response)):
+            raise broken("what it sent is no answer to the request")
+
+    async def _take(self, data: bytes) -> bool:
+        """Hand on what some data says; return whether the answer was among it."""
+        answered = False
+        for message in decode(data, self._endpoint.max_message_bytes):
+            if isinstance(message, JSONRPCResponse | JSONRPCError):
+                # A response answers the request that it is a response to, whatever it says.
+                message.id = self.request.id
+                self.result = message.result if isinstance(message, JSONRPCResponse) else None
+                answered = True
+            if not isinstance(message, Noise):
+                await self._sink(message)
+        return answered
+
+    async def _streamed(self, response: httpx2.Response) -> UndoneError | None:
+        """Read events up to the answer; return why it did not come."""
+        try:
+            async with aclosing(self._endpoint.events(response)) as events:
+                async for event in events:
+                    self._place.note(event)
+                    if event.data and await self._take(event.data.encode()):
+                        return None
+        except UndoneError as error:
+            return error
+        return broken("it ended the connection without an answer")
+
+    async def _resumed(
+        self, headers: Mapping[str, str], ended: UndoneError, *, is_resumable: bool
+    ) -> None:
+        """Take up an interrupted stream where it was left, if the server keeps such places."""
+        fruitless = 0
+        reason: UndoneError | None = ended
+        while reason is not None:
+            before = self._place.id
+            if not (before and is_resumable) or fruitless >= RESUMPTIONS:
+                raise reason
+            await anyio.sleep(self._place.pause)
+            reason = await self._resumption(headers, reason)
+            fruitless = fruitless + 1 if self._place.id == before else 0
+
+    async def _resumption(
+        self, headers: Mapping[str, str], reason: UndoneError
+    ) -> UndoneError | None:
+        again = {**headers, "accept": EVENTS, "last-event-id": self._place.id}
+        try:
+            async with self._endpoint.send("GET", again) as response:
+                if response.is_success and kind(response) == EVENTS:
+                    return await self._streamed(response)
+                self._place.id = ""
+                return reason
+        except UndoneError as error:
+            return error
+
+
+def encoded(message: JSONRPCMessage) -> bytes:
+    """Return a message as it is sent.
+
+    Raises:
+        UndoneError: It holds what JSON cannot.
+    """
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    except ValueError as error:
+        raise turned_away("the request cannot be written as JSON") from error
+
+
+def kind(response: httpx2.Response) -> str:
+    """Return the media type of a response."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _means_expired(status: int, error: JSONRPCError | None) -> bool:
+    """Whether a refusal is about the session; some servers answer 400 where 404 is meant."""
+    if status == HTTPStatus.BAD_REQUEST:
+        return error is not None and "session" in error.error.message.lower()
+    return status == HTTPStatus.NOT_FOUND

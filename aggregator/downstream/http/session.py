@@ -1,0 +1,225 @@
+"""A session with a server of the handshake era: begun, renewed where it stands, and listened to."""
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Self
+
+import anyio
+import anyio.abc
+import httpx2
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
+
+from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.exchange import (
+    EVENTS,
+    JSON,
+    RECONNECT_CEILING,
+    RECONNECT_FLOOR,
+    Exchange,
+    Place,
+    encoded,
+    kind,
+)
+from aggregator.downstream.http.fault import UndoneError, of_status, turned_away
+from aggregator.downstream.http.traffic import Traffic
+from aggregator.jsonrpc.decoding import Noise, decode
+
+PARTING = 1.0
+"""Seconds that ending a session may take when the link is closed."""
+TELLING = 10.0
+"""Seconds that a message without an answer may take to be accepted."""
+
+INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+CHANGED = JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
+"""What may have been said while nobody listened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a server wants to hear with each message of a session."""
+
+    id: str | None = None
+    version: str | None = None
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Self:
+        """Return what the answer to `initialize` says of the session that it opens."""
+        version = (exchange.result or {}).get("protocolVersion")
+        return cls(exchange.session_id, version if isinstance(version, str) else None)
+
+    def headers(self, *, accept: str = f"{JSON}, {EVENTS}") -> dict[str, str]:
+        """Return what a message is sent with."""
+        known = {"mcp-session-id": self.id, "mcp-protocol-version": self.version}
+        return {
+            "accept": accept,
+            "content-type": JSON,
+            **{name: value for name, value in known.items() if value is not None},
+        }
+
+
+class Session:
+    """What a server knows us by, and the stream of what it announces."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        traffic: Traffic,
+        group: anyio.abc.TaskGroup,
+        *,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.generation = 0
+        """How often it was renewed."""
+        self._endpoint = endpoint
+        self._traffic = traffic
+        self._group = group
+        self._jitter = jitter
+        self._terms = Terms()
+        self._opening: JSONRPCRequest | None = None
+        self._renewing = anyio.Lock()
+        self._listener = anyio.CancelScope()
+
+    def headers(self) -> dict[str, str]:
+        """Return what a message of this session is sent with."""
+        return self._terms.headers()
+
+    def note(self, exchange: Exchange) -> None:
+        """Take over what the answer to `initialize` says of the session."""
+        if exchange.result is not None:
+            self._opening = exchange.request
+            self._terms = Terms.of(exchange)
+
+    async def tell(self, message: JSONRPCMessage) -> None:
+        """Send what has no answer; if that fails twice, there is nobody to tell."""
+        await self._tell(message, self._terms)
+
+    async def _tell(self, message: JSONRPCMessage, terms: Terms) -> None:
+        with anyio.move_on_after(TELLING):
+            # A connection that was kept may be closed by the time it is used.
+            if not await self._told(message, terms):
+                await self._told(message, terms)
+
+    async def _told(self, message: JSONRPCMessage, terms: Terms) -> bool:
+        try:
+            async with self._endpoint.send("POST", terms.headers(), encoded(message)):
+                return True
+        except UndoneError:
+            return False
+
+    async def renew(self, generation: int) -> None:
+        """Begin a session in place of an expired one, unless somebody just has.
+
+        Raises:
+            UndoneError: The server does not want to.
+        """
+        async with self._renewing:
+            if self.generation == generation:
+                await self._begin_anew()
+
+    async def part(self) -> None:
+        """End the session, if there is one and the server is there to hear of it."""
+        if self._terms.id is None or self._traffic.is_lost:
+            return
+        with anyio.move_on_after(PARTING, shield=True):
+            try:
+                async with self._endpoint.send("DELETE", self.headers()):
+                    return
+            except UndoneError:
+                return
+
+    def listen(self) -> None:
+        """Hold the stream of announcements open, instead of an earlier session's."""
+        self._listener.cancel()
+        self._listener = anyio.CancelScope()
+        self._group.start_soon(self._listen, self._listener)
+
+    async def _begin_anew(self) -> None:
+        if self._opening is None:
+            raise turned_away("it does not know its own session")
+        terms = await self._reopened(self._opening)
+        if terms.version != self._terms.version:
+            error = turned_away("it came back with another version of the protocol")
+            self._traffic.lose(error.undone)
+            raise error
+        await self._tell(INITIALIZED, terms)
+        # Not before: in the old session the server says what is wrong, so that whoever calls
+        # meanwhile waits for this, and whoever calls after this has failed tries it again.
+        self._terms = terms
+        self.generation += 1
+        self.listen()
+        await self._traffic.deliver(CHANGED)
+
+    async def _reopened(self, opening: JSONRPCRequest) -> Terms:
+        exchange = Exchange(self._endpoint, opening, _ignore)
+        try:
+            await exchange.run(Terms().headers())
+        except UndoneError as error:
+            reason = f"its session ended and no other could be had: {error}"
+            undone = replace(error.undone, reason=reason, may_have_run=False)
+            raise UndoneError(undone, is_unreachable=error.is_unreachable) from error
+        if exchange.result is None:
+            raise turned_away("its session ended and it refused another")
+        return Terms.of(exchange)
+
+    async def _listen(self, scope: anyio.CancelScope) -> None:
+        with scope:
+            place, pause, is_first = Place(), RECONNECT_FLOOR, True
+            while True:
+                began = anyio.current_time()
+                if not await self._hear(place, is_first=is_first):
+                    return
+                if anyio.current_time() - began > RECONNECT_CEILING:
+                    pause = RECONNECT_FLOOR
+                await anyio.sleep(max(pause, place.pause) * (1 + self._jitter() / 4))
+                pause, is_first = min(pause * 2, RECONNECT_CEILING), False
+
+    async def _hear(self, place: Place, *, is_first: bool) -> bool:
+        """Hand on announcements until their stream ends; return whether to open it again."""
+        generation = self.generation
+        headers = self._terms.headers(accept=EVENTS)
+        if place.id:
+            headers["last-event-id"] = place.id
+        try:
+            async with self._endpoint.send("GET", headers) as response:
+                if not response.is_success or kind(response) != EVENTS:
+                    return self._unheard(response, generation)
+                if not is_first:
+                    await self._traffic.deliver(CHANGED)
+                await self._hand_on(response, place)
+        except UndoneError as error:
+            if error.is_unreachable:
+                self._traffic.failed(error)
+        return not self._traffic.is_lost
+
+    async def _hand_on(self, response: httpx2.Response, place: Place) -> None:
+        async with aclosing(self._endpoint.events(response)) as events:
+            async for event in events:
+                place.note(event)
+                for message in decode(event.data.encode(), self._endpoint.max_message_bytes):
+                    if not isinstance(message, Noise):
+                        await self._traffic.deliver(message)
+
+    def _unheard(self, response: httpx2.Response, generation: int) -> bool:
+        """Act on a stream of announcements that was not given; return whether to ask again."""
+        status = response.status_code
+        if status == HTTPStatus.NOT_FOUND and self._terms.id is not None:
+            self._group.start_soon(self._renew_unasked, generation)
+            return False
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            self._traffic.failed(of_status(status, response.headers))
+            return False
+        # Most servers have none, and say so with 405.
+        return status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    async def _renew_unasked(self, generation: int) -> None:
+        try:
+            await self.renew(generation)
+        except UndoneError as error:
+            self._traffic.lose(error.undone)
+
+
+async def _ignore(_message: Mapping[str, object] | JSONRPCMessage) -> None:
+    """Drop what comes with an answer that is read by itself."""

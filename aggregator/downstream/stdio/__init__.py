@@ -1,0 +1,1 @@
+"""Servers as child processes, and the watchdog that none outlives."""

@@ -1,0 +1,223 @@
+"""Run one server as a child process and carry messages to and from it.
+
+POSIX only; on Windows the SDK's own `stdio_client` serves.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+from mcp.client.stdio import get_default_environment
+
+from aggregator.downstream.stdio.process import Pipes, Process, describe_status, spawn
+from aggregator.downstream.stdio.rate import Allowance
+from aggregator.downstream.stdio.tail import Redaction, Tail, printable
+from aggregator.downstream.stdio.watchdog import Watchdog
+from aggregator.jsonrpc.decoding import Noise
+from aggregator.jsonrpc.pipes import MAX_NOISE, MessageReader, MessageWriter, close_pipe, discard
+from aggregator.jsonrpc.source import Source
+from aggregator.secrecy import secret_arguments
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""Bytes one message of a server may have, unless it is configured otherwise."""
+
+LOGGED_PER_MINUTE = 5
+"""Lines of noise, and lines of standard error, that reach the log in a minute."""
+
+LOGGED_BYTES = 4096
+"""Bytes of a chunk that are looked at for the log."""
+
+NOT_A_MESSAGE = "not a message on standard output: "
+"""What lines begin with that a child wrote where only messages belong."""
+
+LINGER = 0.05
+"""Seconds to read on after a child has ended; a descendant may hold its pipe open for ever."""
+
+SETTLING = 0.05
+"""Seconds between the end of a child's output and its own, if it is ending."""
+
+Streams = tuple[MessageReader, MessageWriter]
+"""What the SDK reads from and writes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """What to run, and how."""
+
+    command: str
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | Path | None = None
+    max_message_bytes: int = MAX_MESSAGE_BYTES
+
+
+class Child:
+    """A running server, for as long as its context is open."""
+
+    def __init__(
+        self, spec: ChildSpec, process: Process, pipes: Pipes, log: Callable[[str], None]
+    ) -> None:
+        self._process = process
+        self._pipes = pipes
+        self._log = log
+        self._redact = Redaction({**dict(secret_arguments(spec.args)), **spec.env})
+        self._words = Source(pipes.stderr.fileno())
+        self._stderr = Tail()
+        self._stderr_allowance = Allowance(LOGGED_PER_MINUTE)
+        self._noise_allowance = Allowance(LOGGED_PER_MINUTE)
+        self._exited = anyio.Event()
+        self._reader = MessageReader(
+            pipes.stdout.fileno(),
+            spec.max_message_bytes,
+            on_noise=self._on_noise,
+            on_end=self._settle,
+        )
+        self._writer = MessageWriter(pipes.stdin, drops_answers=True)
+        self.noise_count = 0
+        """Lines on standard output that were no messages."""
+
+    @property
+    def pid(self) -> int:
+        """The process, and the group it leads."""
+        return self._process.pid
+
+    @property
+    def streams(self) -> Streams:
+        """What the SDK needs to speak with the server."""
+        return self._reader, self._writer
+
+    @property
+    def transport(self) -> AbstractAsyncContextManager[Streams]:
+        """The streams as the SDK's `Transport`: `Client(child.transport)`."""
+        return nullcontext(self.streams)
+
+    @property
+    def closed(self) -> anyio.Event:
+        """Set as soon as the server has gone away."""
+        return self._reader.ended
+
+    @property
+    def write_blocked_since(self) -> float | None:
+        """When the server stopped reading (`anyio.current_time`), or nothing if it reads."""
+        return self._writer.blocked_since
+
+    def exit_status(self) -> int | None:
+        """Return how the process ended, negative for a signal, or nothing while it runs."""
+        return self._process.exit_status()
+
+    def describe_end(self) -> str:
+        """Say how it came to its end, in words that follow the name of the server."""
+        status = self.exit_status()
+        if self._reader.is_too_noisy:
+            return f"it wrote more than {MAX_NOISE:,} lines in a row that are not messages"
+        if status is None:
+            return "it stopped reading" if self._writer.broken.is_set() else "it closed its output"
+        return f"it {describe_status(status)}"
+
+    def stderr_tail(self) -> list[str]:
+        """Return the last lines of standard error, safe to show.
+
+        Among them is what a child wrote to standard output that has not sent a message yet.
+        """
+        return [self._shown(line) for line in self._stderr.lines()]
+
+    async def run(self) -> None:
+        """Serve the pipes until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._writer.run)
+            tasks.start_soon(self._read_stderr)
+            tasks.start_soon(self._watch)
+            tasks.start_soon(self._end_after, self._exited)
+            tasks.start_soon(self._end_after, self._writer.broken)
+
+    async def stop(self) -> None:
+        """End the server and everything it has started in its group; `run` must have ended."""
+        self._reader.end()
+        self._writer.close()
+        async with anyio.create_task_group() as tasks:
+            # A child that is stuck writing could not see that its input has ended.
+            tasks.start_soon(discard, Source(self._pipes.stdout.fileno()))
+            tasks.start_soon(self._read_stderr)
+            await self._process.end()
+            tasks.cancel_scope.cancel()
+        self._words.close()
+        close_pipe(self._pipes.stdout)
+        close_pipe(self._pipes.stderr)
+        self._process.close()
+
+    async def _watch(self) -> None:
+        await self._process.exited()
+        self._exited.set()
+
+    async def _end_after(self, gone: anyio.Event) -> None:
+        """End the connection soon after something that it cannot survive."""
+        await gone.wait()
+        with anyio.move_on_after(LINGER):
+            await self.closed.wait()
+        self._reader.end()
+
+    async def _settle(self) -> None:
+        """Let a process that has closed its output finish, so that its end can be described."""
+        with anyio.move_on_after(SETTLING):
+            await self._exited.wait()
+
+    async def _read_stderr(self) -> None:
+        while chunk := await self._words.read():
+            self._stderr.add(chunk)
+            for line in chunk[:LOGGED_BYTES].splitlines():
+                if not self._stderr_allowance.grant(monotonic()):
+                    break
+                self._log(f"stderr: {self._shown(line.decode(errors='replace'))}")
+            await anyio.lowlevel.checkpoint()
+
+    def _on_noise(self, noise: Noise) -> None:
+        self.noise_count += 1
+        is_logged = self._noise_allowance.grant(monotonic())
+        if self._reader.has_spoken and not is_logged:
+            return
+        # Made safe as a whole, before anything is changed that a secret could be known by.
+        shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
+        line = f"{NOT_A_MESSAGE}{shown.strip()}"
+        if is_logged:
+            self._log(line)
+        if not self._reader.has_spoken:
+            self._stderr.add_line(line.encode())
+
+    def _shown(self, line: str) -> str:
+        return printable(self._redact(line))
+
+
+@asynccontextmanager
+async def open_child(
+    spec: ChildSpec, *, log: Callable[[str], None], watchdog: Watchdog
+) -> AsyncGenerator[Child, None]:
+    """Start a server, and end it with the context, however that is left.
+
+    Raises:
+        SpawnError: It cannot be started.
+    """
+    watchdog.start()
+    environment = get_default_environment() | dict(spec.env) | watchdog.environment
+    # A thread that has begun is waited for, cancelled or not, so no process goes unnoticed.
+    process, pipes = await anyio.to_thread.run_sync(
+        spawn, [spec.command, *spec.args], environment, spec.cwd
+    )
+    # No await from here until the child is in the care of the block below.
+    watchdog.hold(process.pid)
+    child = Child(spec, process, pipes, log)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(child.run)
+            yield child
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await child.stop()
+        # One that could not be ended, stuck in the kernel, is left to the watchdog.
+        if child.exit_status() is not None:
+            watchdog.release(process.pid)

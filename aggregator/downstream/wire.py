@@ -1,0 +1,53 @@
+"""A transport to one server, and what the server behind it says of itself."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aggregator.catalog import JsonObject, as_object
+from aggregator.downstream.inflight import Era
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A transport's two streams, and what is known of the process behind them."""
+
+    streams: Any
+    describe_end: Callable[[], str] = lambda: "the connection closed"
+    """Says, once the streams have ended, how it came to that."""
+    is_stuck: Callable[[], bool] = lambda: False
+    """Says whether what was written is not being read."""
+    is_barred: Callable[[], bool] = lambda: False
+    """Says whether a new connection would be pointless until something changes."""
+    last_words: Callable[[], Sequence[str]] = tuple
+    """The last lines of its standard error, safe to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What a server said of itself when the link was opened."""
+
+    era: Era
+    protocol_version: str
+    name: str = ""
+    version: str = ""
+    capabilities: JsonObject = field(default_factory=dict[str, Any])
+    instructions: str = ""
+
+    def announces(self, kind: str) -> bool:
+        """Whether the server says it tells of changes to its list of `kind`."""
+        return as_object(self.capabilities.get(kind)).get("listChanged") is True
+
+
+def describe(era: Era, version: str, info: object, result: Mapping[str, Any]) -> Peer:
+    """Read what a server says of itself, whatever shape it has."""
+    described = as_object(info)
+    instructions = result.get("instructions")
+    return Peer(
+        era=era,
+        protocol_version=version,
+        name=str(described.get("name") or ""),
+        version=str(described.get("version") or ""),
+        capabilities=as_object(result.get("capabilities")),
+        instructions=instructions if isinstance(instructions, str) else "",
+    )

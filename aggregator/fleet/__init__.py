@@ -1,0 +1,1 @@
+"""All servers at once, and what is known of them now."""

@@ -1,0 +1,53 @@
+"""Go over to what `servers.yaml` says now, all of it or nothing."""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+
+from aggregator.config import Config, load_config
+from aggregator.errors import ConfigError
+from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.watching import changes
+
+logger = logging.getLogger(__name__)
+
+
+class Reloading:
+    """Keeps a fleet in step with its file."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        environment: Mapping[str, str],
+        expect: Callable[[Config], None] = lambda _config: None,
+    ) -> None:
+        self._fleet = fleet
+        self._environment = environment
+        self._expect = expect
+        """Told of a configuration before any of its servers is started."""
+
+    @property
+    def _path(self) -> Path:
+        return self._fleet.config.path
+
+    def reload(self) -> None:
+        """Read the file and apply it; one that cannot be used changes nothing."""
+        try:
+            config = load_config(self._path, self._environment)
+        except ConfigError as error:
+            self._fleet.problem = str(error)
+            logger.error("%s; going on with the configuration in use", error)  # noqa: TRY400
+            return
+        self._fleet.problem = None
+        self._expect(config)
+        self._fleet.reconfigure(config)
+        logger.info("%s: applied", self._path)
+
+    async def follow(self) -> None:
+        """Apply each change of the file, until the file itself says not to."""
+        async with aclosing(changes(self._path, self._fleet.config.digest)) as changed:
+            async for _ in changed:
+                if not self._fleet.config.settings.watch:
+                    return
+                self.reload()

@@ -1,1 +1,0 @@
-"""MCP over HTTP: servers that are reached by their URL, and clients that reach us by ours."""

@@ -1,0 +1,1 @@
+"""Messages on a pair of streams: framing, decoding, pipes."""

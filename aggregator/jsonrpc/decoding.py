@@ -1,0 +1,213 @@
+"""Turn one line of a server's output into JSON-RPC messages, whatever the line holds.
+
+Answers are taken apart no further than their envelope, so results pass through unchanged. What
+cannot be read but answers a request becomes an error for that request: the caller hears at once
+instead of waiting for its timeout.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from pydantic_core import from_json
+
+from aggregator.jsonrpc.framing import Overlong
+from aggregator.jsonrpc.salvage import salvage_id
+from aggregator.jsonrpc.weight import is_affordable
+
+REPAIRED_SHARE = 4
+"""A line is repaired only up to this fraction of the limit: it takes several copies of it."""
+
+REPLACEMENT = "\ufffd"
+"""What stands for each byte that is not UTF-8."""
+
+MAX_REPLACED = 100_000
+"""Bytes that may be replaced in one line; with more of them it is no text."""
+
+SEPARATED_BYTES = 1024 * 1024
+"""Bytes up to which a line is searched for glued messages: each is parsed twice for it."""
+
+CACHED_BYTES = 1024 * 1024
+"""Bytes up to which equal strings of a message are made one; beyond, looking takes too long."""
+
+MAX_BATCH = 1000
+"""Messages one line may hold; the newer protocols allow only one."""
+
+SHOWN_CHARACTERS = 500
+"""Characters of a malformed error that are passed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A line, or a part of one, that is no JSON-RPC message."""
+
+    line: bytes
+
+
+Decoded = JSONRPCMessage | Noise
+
+
+def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
+    """Return what a line says; more than one message if it holds a batch."""
+    if isinstance(line, Overlong):
+        return [_refused(line.head, line.tail, _too_long(line.size, limit))]
+    if not line.startswith((b"{", b"[")):
+        return [Noise(line)]
+    if not is_affordable(line, limit):
+        return [_refused(line, line, _too_heavy(len(line)))]
+    try:
+        value = _parsed(line)
+    except ValueError:
+        return _repaired(line, limit)
+    return _messages(value, line)
+
+
+def _parsed(line: bytes | str) -> object:
+    """Parse what need not be repaired; neither its size nor its depth can hurt."""
+    return from_json(line, cache_strings="all" if len(line) <= CACHED_BYTES else "none")
+
+
+def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
+    """Read what the fast parser refuses: bad UTF-8, lone surrogates, glued messages."""
+    if len(line) > limit // REPAIRED_SHARE:
+        return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
+    text = line.decode(errors="replace")
+    if text.count(REPLACEMENT) > MAX_REPLACED:
+        return [_refused(line, line, "too much of it is not UTF-8")]
+    try:
+        return _messages(_parsed(text), line)
+    except ValueError:
+        return _separated(text, line)
+
+
+def _separated(text: str, line: bytes) -> Sequence[Decoded]:
+    """Read the messages of a line that is not one JSON value."""
+    if len(line) > SEPARATED_BYTES:
+        return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
+    try:
+        values = list(_values(_without_lone_surrogates(text)))
+    except (ValueError, RecursionError):
+        return [_refused(line, line, "it is not valid JSON, or nested too deeply")]
+    return [each for value in values for each in _messages(value, line)]
+
+
+def _values(text: str) -> Iterator[object]:
+    """Yield the JSON values that stand one after another in a text."""
+    decoder = json.JSONDecoder()
+    position = 0
+    while position < len(text):
+        _, end = decoder.raw_decode(text, position)
+        yield _parsed(text[position:end])
+        position = end
+        while text[position : position + 1].isspace():
+            position += 1
+
+
+def _without_lone_surrogates(text: str) -> str:
+    """Replace escapes that stand for half a character, which cannot be sent on."""
+    if "\\u" not in text:
+        return text
+    # An escaped backslash is written in another way, so that no `u` after it looks escaped.
+    return _LONE_SURROGATE.sub(r"\\ufffd", text.replace("\\\\", "\\u005c"))
+
+
+_LEADING, _TRAILING = (rf"\\u[dD][{digits}][0-9a-fA-F]{{2}}" for digits in ("89abAB", "c-fC-F"))
+_LONE_SURROGATE = re.compile(rf"{_LEADING}(?!{_TRAILING})|(?<!{_LEADING}){_TRAILING}")
+
+
+def _messages(value: object, line: bytes) -> Sequence[Decoded]:
+    if _is_object(value):
+        return [_message(value, line)]
+    if _is_array(value) and 0 < len(value) <= MAX_BATCH:
+        return [_message(each, line) if _is_object(each) else Noise(line) for each in value]
+    return [Noise(line)]
+
+
+def _message(value: dict[str, Any], line: bytes) -> Decoded:
+    if value.get("jsonrpc") != "2.0":
+        return Noise(line)
+    if "method" in value:
+        return _call(value) or Noise(line)
+    identifier = _identifier(value.get("id"))
+    result = value.get("result")
+    if identifier is not None and _is_object(result):
+        return JSONRPCResponse(jsonrpc="2.0", id=identifier, result=result)
+    if value.get("error") is not None:
+        return JSONRPCError(jsonrpc="2.0", id=identifier, error=_error(value["error"]))
+    if identifier is not None:
+        return _failed(identifier, "its `result` is not an object")
+    return Noise(line)
+
+
+def _call(value: dict[str, Any]) -> JSONRPCRequest | JSONRPCNotification | None:
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str) or not (params is None or _is_object(params)):
+        return None
+    if value.get("id") is None:
+        return JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
+    identifier = _identifier(value["id"])
+    if identifier is None:
+        return None
+    return JSONRPCRequest(jsonrpc="2.0", id=identifier, method=method, params=params)
+
+
+def _error(value: object) -> ErrorData:
+    if _is_object(value):
+        code, message = value.get("code"), value.get("message")
+        if type(code) is int and isinstance(message, str):
+            return ErrorData(code=code, message=message, data=value.get("data"))
+    shown = value if isinstance(value, str) else json.dumps(value)
+    return ErrorData(code=INTERNAL_ERROR, message=shown[:SHOWN_CHARACTERS])
+
+
+def _identifier(value: object) -> RequestId | None:
+    if type(value) is int or isinstance(value, str):
+        return value
+    # Languages without integers write 3.0 for the 3 they were sent.
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+def _refused(head: bytes, tail: bytes, reason: str) -> Decoded:
+    identifier = salvage_id(head, tail)
+    return Noise(head) if identifier is None else _failed(identifier, reason)
+
+
+def _failed(identifier: RequestId, reason: str) -> JSONRPCError:
+    message = (
+        f"The server's answer could not be used: {reason}. The tool may have taken effect: "
+        "check before calling it again"
+    )
+    return JSONRPCError(
+        jsonrpc="2.0", id=identifier, error=ErrorData(code=INTERNAL_ERROR, message=message)
+    )
+
+
+def _too_long(size: int, limit: int) -> str:
+    return f"its {size:,} bytes are more than the {limit:,} that `maxMessageBytes` allows"
+
+
+def _too_heavy(size: int) -> str:
+    return (
+        f"the values in its {size:,} bytes would take too much memory; "
+        "a higher `maxMessageBytes` allows more"
+    )
+
+
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

@@ -1,0 +1,294 @@
+"""Read and write a child's pipes without ever blocking the event loop.
+
+The streams that the SDK is given work on the file descriptors themselves: no task and no queue
+stand between the session and the child, so nothing is read before the session wants it, and a
+message is on the wire when `send` returns unless the pipe is full.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import IO, Any, Self
+
+import anyio
+import anyio.lowlevel
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import TypeAdapter
+
+from aggregator.jsonrpc.decoding import Decoded, Noise, decode
+from aggregator.jsonrpc.framing import Framing, Overlong
+from aggregator.jsonrpc.outbox import Outbox
+from aggregator.jsonrpc.source import Source
+
+WAITING_BYTES = 64 * 1024
+"""Bytes that may wait for a full pipe before the next request has to."""
+
+MAX_WAITING_BYTES = 16 * WAITING_BYTES
+"""Bytes that may wait before notifications are dropped."""
+
+MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
+"""Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
+
+_FORMS: Mapping[type, TypeAdapter[Any]] = {
+    kind: TypeAdapter(kind)
+    for kind in (JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError)
+}
+
+NOISE_AT_ONCE = 20
+"""Lines of noise that are read before others have their turn."""
+
+MAX_NOISE = 1000
+"""Lines in a row that may be noise before a server is given up."""
+
+
+async def discard(source: Source) -> None:
+    """Read to the end and forget, so that a child that is still writing can go on to exit."""
+    try:
+        while await source.read():
+            await anyio.lowlevel.checkpoint()
+    finally:
+        source.close()
+
+
+class MessageReader:
+    """The messages a child sends: what the SDK calls a read stream."""
+
+    def __init__(
+        self,
+        fd: int,
+        limit: int,
+        *,
+        on_noise: Callable[[Noise], None],
+        on_end: Callable[[], Awaitable[None]],
+        max_noise: float = MAX_NOISE,
+    ) -> None:
+        self._source = Source(fd)
+        self._max_noise = max_noise
+        self._limit = limit
+        self._on_noise = on_noise
+        self._on_end = on_end
+        self._framing = Framing(limit)
+        self._lines: deque[bytes | Overlong] = deque()
+        self._decoded: deque[Decoded] = deque()
+        self._noise_in_a_row = 0
+        self.has_spoken = False
+        """Whether anything that came was a message."""
+        self.is_too_noisy = False
+        """Whether it was given up for what it wrote instead of messages."""
+        self.ended = anyio.Event()
+        """Set when nothing more will come."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        if self._decoded or self._lines:
+            await anyio.lowlevel.checkpoint()
+        while True:
+            while self._decoded:
+                if message := self._accepted(self._decoded.popleft()):
+                    return message
+            if self._noise_in_a_row % NOISE_AT_ONCE == NOISE_AT_ONCE - 1:
+                await anyio.lowlevel.checkpoint()
+            if self._lines:
+                self._decoded.extend(decode(self._lines.popleft(), self._limit))
+            elif self.ended.is_set():
+                raise anyio.EndOfStream
+            else:
+                await self._fill()
+
+    def end(self) -> None:
+        """Stop reading; what has been read is still delivered."""
+        self._source.close()
+        self.ended.set()
+
+    async def aclose(self) -> None:
+        """Stop reading and forget what has been read."""
+        self.end()
+        self._lines.clear()
+        self._decoded.clear()
+
+    async def _fill(self) -> None:
+        try:
+            chunk = await self._source.read()
+        except anyio.ClosedResourceError:
+            chunk = b""
+        if chunk:
+            self._lines.extend(self._framing.feed(chunk))
+            if not self._lines:
+                # A long line may come as fast as it is read: others want their turn.
+                await anyio.lowlevel.checkpoint()
+        else:
+            self._lines.extend(self._framing.finish())
+            self._source.close()
+            await self._on_end()
+            self.ended.set()
+
+    def _accepted(self, decoded: Decoded) -> SessionMessage | None:
+        if not isinstance(decoded, Noise):
+            self._noise_in_a_row = 0
+            self.has_spoken = True
+            return SessionMessage(decoded)
+        self._noise_in_a_row += 1
+        self._on_noise(decoded)
+        if self._noise_in_a_row > self._max_noise:
+            self._lines.clear()
+            self._decoded.clear()
+            self.is_too_noisy = True
+            self.end()
+        return None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class MessageWriter:
+    """The messages a child is sent: what the SDK calls a write stream."""
+
+    def __init__(self, pipe: IO[bytes], *, drops_answers: bool = False) -> None:
+        self._pipe = pipe
+        self._drops_answers = drops_answers
+        self._fd = pipe.fileno()
+        self._waiting = Outbox()
+        self._wake = anyio.Event()
+        self._room: anyio.Event | None = None
+        self._emptied: anyio.Event | None = None
+        self.broken = anyio.Event()
+        """Set when the child no longer reads."""
+        self.blocked_since: float | None = None
+        """When the pipe last stopped taking bytes, on the clock of `anyio.current_time`."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message; wait only if much is waiting already.
+
+        Notifications never wait: a courtesy cancel must not hold up the caller it is for. Nor do
+        answers to a child: they would pile up for one that only ever asks.
+        """
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if isinstance(item.message, JSONRPCNotification):
+            self.send_now(item.message)
+            return
+        if self._drops_answers and not isinstance(item.message, JSONRPCRequest):
+            self.send_now(item.message, MAX_ANSWER_BYTES)
+            return
+        while self._waiting.size >= WAITING_BYTES:
+            self._room = self._room or anyio.Event()
+            await self._room.wait()
+        self._put(item.message)
+
+    def send_now(self, message: JSONRPCMessage, most: int = MAX_WAITING_BYTES) -> None:
+        """Write a message that may be lost, if far too much is waiting already."""
+        if self._waiting.size < most:
+            self._put(message)
+
+    async def flush(self) -> None:
+        """Wait until nothing is waiting to be written."""
+        while self._waiting.size:
+            self._emptied = self._emptied or anyio.Event()
+            await self._emptied.wait()
+
+    def _put(self, message: JSONRPCMessage) -> None:
+        # Straight to bytes: as text, one wide character would make the whole message wide.
+        line = _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
+        self._check()
+        was_idle = not self._waiting.size
+        self._waiting.add(line)
+        if was_idle and not self._write_some():
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Write what a full pipe has left waiting, for as long as the child lives."""
+        try:
+            while not self.broken.is_set():
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                while not self._write_some():
+                    await anyio.wait_writable(self._fd)
+        except anyio.ClosedResourceError:
+            return
+
+    def close(self) -> None:
+        """Close the pipe: the polite way to ask a child to end."""
+        close_pipe(self._pipe)
+        self._forget()
+
+    async def aclose(self) -> None:
+        """Do nothing: the pipe belongs to the child, which outlives the session."""
+
+    def _check(self) -> None:
+        if self._pipe.closed:
+            raise anyio.ClosedResourceError
+        if self.broken.is_set():
+            raise anyio.BrokenResourceError
+
+    def _write_some(self) -> bool:
+        """Write until all is written or the pipe is full; say whether all is done."""
+        try:
+            while self._waiting.size:
+                self._waiting.write_to(self._fd)
+                self.blocked_since = None
+                self._open_room()
+        except BlockingIOError:
+            if self.blocked_since is None:
+                self.blocked_since = anyio.current_time()
+            return False
+        except OSError:
+            self.broken.set()
+            self._forget()
+        self._tell_emptied()
+        return True
+
+    def _forget(self) -> None:
+        self._waiting.clear()
+        self.blocked_since = None
+        self._open_room()
+
+    def _tell_emptied(self) -> None:
+        if self._emptied is not None:
+            self._emptied.set()
+            self._emptied = None
+
+    def _open_room(self) -> None:
+        if self._room is not None and self._waiting.size < WAITING_BYTES:
+            self._room.set()
+            self._room = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def close_pipe(pipe: IO[bytes]) -> None:
+    """Close a pipe and wake whoever waits for it."""
+    if not pipe.closed:
+        anyio.notify_closing(pipe.fileno())
+        pipe.close()

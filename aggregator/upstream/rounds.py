@@ -1,0 +1,84 @@
+"""A server that answers with questions, asked of a client that answers requests."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from aggregator.catalog import JsonObject, as_object
+from aggregator.downstream.inflight import Caller
+from aggregator.downstream.questions import can_be_asked, instead, labelled
+from aggregator.names import ServerName
+
+MAX_ROUNDS = 10
+"""Times a server may answer with questions before it is taken to go round in circles."""
+STATE_ONLY_PAUSE = 0.25
+"""Seconds to wait before asking again a server that only wants to be asked again."""
+
+Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def is_input_required(result: JsonObject) -> bool:
+    """Whether a result is not one yet, but asks for something first."""
+    return result.get("resultType") == "input_required"
+
+
+async def fulfil(
+    send: Send, params: Mapping[str, Any], caller: Caller, server: ServerName
+) -> dict[str, Any]:
+    """Send a request, and again with the client's answers for as long as there are questions.
+
+    Raises:
+        MCPError: The server goes on asking, or the client cannot or will not answer.
+    """
+    result = await send(params)
+    for _round in range(MAX_ROUNDS):
+        if not is_input_required(result):
+            return result
+        again = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
+        questions = as_object(result.get("inputRequests"))
+        if questions:
+            again["inputResponses"] = await _answers(questions, caller, server)
+        else:
+            await anyio.sleep(STATE_ONLY_PAUSE)
+        if "requestState" in result:
+            again["requestState"] = result["requestState"]
+        result = await send(again)
+    raise MCPError(types.INTERNAL_ERROR, f"The server `{server}` does not stop asking")
+
+
+ROUND_PARAMS = frozenset({"inputResponses", "requestState"})
+"""What a repeated request carries of the round before."""
+
+
+async def _answers(questions: JsonObject, caller: Caller, server: ServerName) -> dict[str, Any]:
+    """Ask one question after the other, as a person would want it."""
+    return {key: await _answer(as_object(each), caller, server) for key, each in questions.items()}
+
+
+async def _answer(question: JsonObject, caller: Caller, server: ServerName) -> dict[str, Any]:
+    method, params = str(question.get("method")), as_object(question.get("params"))
+    if not can_be_asked(caller.capabilities, method, params):
+        return instead(method)
+    return await caller.ask(method, labelled(server, method, params))
+
+
+def with_labels(result: dict[str, Any], server: ServerName) -> dict[str, Any]:
+    """Say in every question of a result which server asks."""
+    questions = {
+        key: _labelled(as_object(each), server)
+        for key, each in as_object(result.get("inputRequests")).items()
+    }
+    return {**result, "inputRequests": questions} if questions else result
+
+
+def _labelled(question: JsonObject, server: ServerName) -> JsonObject:
+    params = question.get("params")
+    if not isinstance(params, Mapping):
+        return question
+    return {
+        **question,
+        "params": labelled(server, str(question.get("method")), as_object(question["params"])),
+    }

@@ -1,0 +1,193 @@
+"""Our own standard input and output as the streams the SDK serves a client on.
+
+The SDK's transport reads standard input in a thread that cannot be interrupted, drops the requests
+in flight when input ends, and does not answer a line it cannot read. This one waits for the
+descriptor, lets what was asked be answered first, and says what was wrong with a line.
+"""
+
+import math
+import os
+import stat
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    PARSE_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+
+from aggregator.jsonrpc.decoding import Noise
+from aggregator.jsonrpc.pipes import MessageReader, MessageWriter
+
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+"""Bytes a client's message may have."""
+DRAIN_PATIENCE = 5.0
+"""Seconds that calls in flight have to finish once no more requests can come."""
+STOP_PATIENCE = 3.0
+"""The same when we are told to stop: whoever told us does not wait for ever."""
+FLUSH_PATIENCE = 1.0
+"""Seconds that the last answers have to be written."""
+
+_ENDLESS = frozenset({"subscriptions/listen"})
+"""Requests that are answered only when the connection ends; nobody waits for those."""
+
+
+class Outstanding:
+    """The requests that have come in and are not answered yet."""
+
+    def __init__(self) -> None:
+        self._requests: set[RequestId] = set()
+        self._settled: anyio.Event | None = None
+
+    def came(self, message: JSONRPCMessage) -> None:
+        """Note a message from the client."""
+        if isinstance(message, JSONRPCRequest) and message.method not in _ENDLESS:
+            self._requests.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
+            self._settle((message.params or {}).get("requestId"))
+
+    def went(self, message: JSONRPCMessage) -> None:
+        """Note a message to the client."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._settle(message.id)
+
+    async def settle(self, patience: float = DRAIN_PATIENCE) -> None:
+        """Wait, within bounds, until nothing is outstanding."""
+        with anyio.move_on_after(patience):
+            while self._requests:
+                self._settled = self._settled or anyio.Event()
+                await self._settled.wait()
+        # What has not come by now is not waited for again when the input ends.
+        self._requests.clear()
+
+    def _settle(self, request: object) -> None:
+        if isinstance(request, str | int):
+            self._requests.discard(request)
+        if self._settled is not None and not self._requests:
+            self._settled.set()
+            self._settled = None
+
+
+class ClientReader(MessageReader):
+    """What the client sends."""
+
+    def __init__(self, stdin: int, writer: "ClientWriter", outstanding: Outstanding) -> None:
+        super().__init__(
+            stdin,
+            MAX_REQUEST_BYTES,
+            on_noise=writer.complain,
+            on_end=outstanding.settle,
+            max_noise=math.inf,
+        )
+        self._outstanding = outstanding
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        item = await super().receive()
+        if isinstance(item, SessionMessage):
+            self._outstanding.came(item.message)
+        return item
+
+    async def opens_modern(self) -> bool:
+        """Look, without taking it, whether the first request is of the modern era."""
+        lead: list[JSONRPCMessage] = []
+        with suppress(anyio.EndOfStream):
+            while not (lead and isinstance(lead[-1], JSONRPCRequest)):
+                item = await super().receive()
+                if isinstance(item, SessionMessage):
+                    lead.append(item.message)
+        self._decoded.extendleft(reversed(lead))
+        return bool(lead) and _is_modern(lead[-1])
+
+
+class ClientWriter(MessageWriter):
+    """What the client is sent."""
+
+    def __init__(self, stdout: int, outstanding: Outstanding) -> None:
+        super().__init__(os.fdopen(stdout, "wb", buffering=0, closefd=False))
+        self._outstanding = outstanding
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message."""
+        await super().send(item)
+        self._outstanding.went(item.message)
+
+    def complain(self, _noise: Noise) -> None:
+        """Tell the client that it sent what cannot be read."""
+        message = "This line is not a JSON-RPC 2.0 message; send one per line"
+        error = ErrorData(code=PARSE_ERROR, message=message)
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self.send_now(JSONRPCError(jsonrpc="2.0", id=None, error=error))
+
+
+@contextmanager
+def claimed() -> Generator[tuple[int, int], None, None]:
+    """Keep standard input and output for the protocol: whatever else is printed goes to stderr."""
+    private_in, private_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    try:
+        yield private_in, private_out
+    finally:
+        os.dup2(private_in, 0)
+        os.dup2(private_out, 1)
+        os.close(private_in)
+        os.close(private_out)
+
+
+@asynccontextmanager
+async def standard_streams(
+    stdin: int, stdout: int, *, stop: anyio.Event
+) -> AsyncGenerator[tuple[ClientReader, ClientWriter], None]:
+    """Serve a client on two descriptors until its input ends or `stop` is set."""
+    outstanding = Outstanding()
+    writer = ClientWriter(stdout, outstanding)
+    reader = ClientReader(stdin, writer, outstanding)
+
+    async def heed() -> None:
+        await stop.wait()
+        await outstanding.settle(STOP_PATIENCE)
+        reader.end()
+
+    with _non_blocking(stdin), _non_blocking(stdout):
+        async with anyio.create_task_group() as group:
+            group.start_soon(heed)
+            group.start_soon(writer.run)
+            yield reader, writer
+            with anyio.move_on_after(FLUSH_PATIENCE):
+                await writer.flush()
+            reader.end()
+            group.cancel_scope.cancel()
+
+
+@contextmanager
+def _non_blocking(descriptor: int) -> Generator[None, None, None]:
+    """Let a descriptor return at once for the length of the block; a file always does."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        yield
+        return
+    before = os.get_blocking(descriptor)
+    os.set_blocking(descriptor, False)
+    try:
+        yield
+    finally:
+        os.set_blocking(descriptor, before)
+
+
+def _is_modern(message: JSONRPCMessage) -> bool:
+    """Whether a request carries what only the modern era has."""
+    if not isinstance(message, JSONRPCRequest) or message.method == "initialize":
+        return False
+    meta = (message.params or {}).get("_meta")
+    return isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta

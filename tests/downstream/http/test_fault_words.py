@@ -1,0 +1,146 @@
+"""What a failed request says: what happened, and whether the tool may have run."""
+
+import socket
+from datetime import UTC, datetime
+
+import httpx2
+import pytest
+
+from aggregator.downstream.http.endpoint import Address, open_endpoint
+from aggregator.downstream.http.fault import (
+    LONGEST_REST,
+    UndoneError,
+    of_error,
+    of_status,
+    retry_after,
+)
+
+URL = httpx2.URL("http://127.0.0.1:9/mcp")
+NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, 0),
+        ("7", 7),
+        (" 7 ", 7),
+        ("0", 0),
+        ("999999999", LONGEST_REST),
+        ("9" * 400, 0),
+        ("-7", 0),
+        ("7.5", 0),
+        ("soon", 0),
+        ("", 0),
+        ("\u0667", 0),
+        ("Mon, 16 Nov 2026 12:00:30 GMT", 30),
+        ("Mon, 16 Nov 2026 11:00:00 GMT", 0),
+        ("Mon, 16 Nov 9999 12:00:00 GMT", LONGEST_REST),
+    ],
+)
+def test_a_wish_to_be_left_alone_is_read(value: str | None, seconds: float) -> None:
+    assert retry_after(value, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "may_have_run", "is_barred"),
+    [
+        (301, False, False),
+        (307, False, False),
+        (400, False, False),
+        (401, False, True),
+        (403, False, True),
+        (404, False, False),
+        (405, False, False),
+        (418, False, False),
+        (429, False, False),
+        (499, False, False),
+        (500, True, False),
+        (502, True, False),
+        (503, False, False),
+        (504, True, False),
+        (599, True, False),
+    ],
+)
+def test_a_status_says_whether_the_tool_may_have_run(
+    status: int, *, may_have_run: bool, is_barred: bool
+) -> None:
+    undone = of_status(status, {}).undone
+
+    assert (undone.may_have_run, undone.is_barred) == (may_have_run, is_barred)
+    assert str(status) in undone.reason
+
+
+@pytest.mark.parametrize(
+    ("error", "may_have_run"),
+    [
+        (httpx2.ConnectError("[Errno 111] Connection refused"), False),
+        (httpx2.ConnectTimeout(""), False),
+        (httpx2.PoolTimeout(""), False),
+        (httpx2.ProxyError("407"), False),
+        (httpx2.UnsupportedProtocol("ftp"), False),
+        (httpx2.WriteError(""), True),
+        (httpx2.ReadError(""), True),
+        (httpx2.RemoteProtocolError("peer closed connection"), True),
+        (httpx2.SSEError("too long"), True),
+        (ConnectionResetError(), True),
+    ],
+)
+def test_only_what_was_never_sent_is_certain_not_to_have_run(
+    error: Exception, *, may_have_run: bool
+) -> None:
+    fault = of_error(error, URL)
+
+    assert fault.undone.may_have_run == may_have_run
+    assert fault.is_unreachable != may_have_run
+
+
+@pytest.mark.parametrize("error", [httpx2.ConnectTimeout("x"), httpx2.PoolTimeout("x")])
+def test_who_is_too_slow_to_take_a_connection_is_named_without_what_is_secret(
+    error: Exception,
+) -> None:
+    fault = of_error(error, httpx2.URL("https://me:pw@[::1]/key?key=1"))
+
+    assert fault.undone.reason == "it cannot be reached: no connection to `[::1]:443` in time"
+
+
+def test_a_failure_of_names_that_may_pass_is_not_a_name_that_is_not_known() -> None:
+    error = httpx2.ConnectError("x")
+    error.__cause__ = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    reason = of_error(error, httpx2.URL("http://example.com/")).undone.reason
+
+    assert reason == "it cannot be reached: the host `example.com` cannot be looked up for now"
+
+
+@pytest.mark.anyio
+async def test_who_refuses_a_connection_is_named(unused_port: int) -> None:
+    place = f"127.0.0.1:{unused_port}"
+
+    assert await _reason(Address(f"http://me:pw@{place}/mcp?key=1")) == (
+        f"it cannot be reached: the connection to `{place}` was refused"
+    )
+    assert await _reason(Address("http://example.com/", proxy=f"http://{place}")) == (
+        f"its proxy cannot be reached: the connection to `{place}` was refused"
+    )
+
+
+@pytest.mark.anyio
+async def test_a_host_that_nobody_knows_is_named() -> None:
+    reason = await _reason(Address("http://no_such_host.invalid:81/mcp"))
+
+    assert reason.startswith("it cannot be reached: the host `no_such_host.invalid` ")
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+async def _reason(address: Address) -> str:
+    async with open_endpoint(address) as endpoint:
+        with pytest.raises(UndoneError) as caught:
+            async with endpoint.send("POST", {}):
+                raise AssertionError
+    return caught.value.undone.reason

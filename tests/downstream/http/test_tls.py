@@ -1,0 +1,123 @@
+"""Servers behind TLS: who they are is checked against the right certificates, and only then."""
+
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+
+from aggregator.catalog import Ready
+from aggregator.config import ServerConfig, parse_config
+from aggregator.downstream.http.reach import reach
+from aggregator.fleet.fleet import Fleet
+from aggregator.names import ServerName
+from tests.loopback.scripted import Scripted
+from tests.loopback.web import QuietServer, listening
+from tests.peers import aggregating
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+WEB = ServerName("web")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that nobody else trusts, with its key beside it."""
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1"
+    names = ("-addext", "subjectAltName=IP:127.0.0.1")
+    files = ("-keyout", str(path.with_suffix(".key")), "-out", str(path))
+    subprocess.run([*make.split(), *names, *files], check=True, capture_output=True)
+    return path
+
+
+@asynccontextmanager
+async def secure(certificate: Path, **options: Any) -> AsyncGenerator[str, None]:
+    """Serve a scripted server behind TLS; gives its URL."""
+    sock = listening()
+    config = uvicorn.Config(
+        Scripted(),
+        lifespan="off",
+        log_config=None,
+        ws="none",
+        ssl_certfile=certificate,
+        ssl_keyfile=certificate.with_suffix(".key"),
+        **options,
+    )
+    server = QuietServer(config)
+    with sock:
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [sock])
+            try:
+                yield f"https://127.0.0.1:{sock.getsockname()[1]}/mcp"
+            finally:
+                server.should_exit = server.force_exit = True
+
+
+async def outcome(url: str, **options: Any) -> str:
+    """Return `ready`, or why not."""
+    server = ServerConfig(WEB, "web", type="http", url=url, **options)
+    async with aggregating({"web": reach(server)}) as upstream:
+        return await _settled(upstream.fleet)
+
+
+async def _settled(fleet: Fleet) -> str:
+    while True:
+        changed, state = fleet.changed, fleet.catalog.servers[WEB]
+        if isinstance(state, Ready):
+            return "ready"
+        if state.reason:
+            return state.reason
+        with anyio.fail_after(10):
+            await changed.wait()
+
+
+async def test_a_server_that_nobody_vouches_for_is_not_spoken_to(certificate: Path) -> None:
+    async with secure(certificate) as url:
+        reason = await outcome(url)
+
+    assert "CERTIFICATE_VERIFY_FAILED" in reason
+
+
+async def test_a_server_is_known_by_the_certificates_of_its_entry(certificate: Path) -> None:
+    async with secure(certificate) as url:
+        assert await outcome(url, ca_file=certificate) == "ready"
+
+
+async def test_who_a_server_is_can_be_left_unchecked(certificate: Path) -> None:
+    async with secure(certificate) as url:
+        assert await outcome(url, verify=False) == "ready"
+
+
+async def test_we_can_show_a_certificate_of_our_own(certificate: Path) -> None:
+    key = certificate.with_suffix(".key")
+    demand = {"ssl_cert_reqs": 2, "ssl_ca_certs": str(certificate)}
+    async with secure(certificate, **demand) as url:
+        without = await outcome(url, ca_file=certificate)
+        shown = await outcome(url, ca_file=certificate, client_cert=certificate, client_key=key)
+
+    assert without != "ready"
+    assert shown == "ready"
+
+
+async def test_a_missing_certificate_is_for_the_configuration_to_mend(tmp_path: Path) -> None:
+    reason = await outcome("https://127.0.0.1:1/mcp", ca_file=tmp_path / "none.pem")
+
+    assert "No such file" in reason
+
+
+def test_the_configuration_says_how_to_reach_a_server(tmp_path: Path) -> None:
+    text = (
+        "servers:\n  web:\n    url: https://example.com/mcp\n    caFile: ca.pem\n"
+        "    verify: false\n    clientCert: me.pem\n    clientKey: me.key\n"
+        "    proxy: http://proxy.example.com:3128\n"
+    )
+    server = parse_config(text, tmp_path / "servers.yaml", {}).servers[WEB]
+
+    assert (server.ca_file, server.verify) == (tmp_path / "ca.pem", False)
+    assert (server.client_cert, server.client_key) == (tmp_path / "me.pem", tmp_path / "me.key")
+    assert server.proxy == "http://proxy.example.com:3128"

@@ -1,0 +1,122 @@
+"""A child is ended politely, then firmly, and always; what it said last is kept."""
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, JSONRPCRequest
+
+from aggregator.downstream.stdio.child import open_child
+from tests.census import Census, look
+from tests.downstream.stdio.running import Running, faulty, running, until, watched
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("manners", "least", "most"),
+    [
+        ((), 0, 1.5),
+        (("--ignore-eof",), 2, 3.5),
+        (("--ignore-eof", "--ignore-term"), 4, 6),
+        (("--fork",), 2, 3.5),
+    ],
+    ids=["polite", "ignores-eof", "ignores-all", "leaves-a-process"],
+)
+@pytest.mark.slow
+async def test_a_child_has_time_to_end_by_itself(
+    manners: tuple[str, ...], least: float, most: float, census: Census
+):
+    async with watched(census) as watchdog:
+        async with running(faulty("ok", *manners), watchdog) as server:
+            with anyio.fail_after(5):
+                await server.text("echo")
+            started = anyio.current_time()
+        assert least <= anyio.current_time() - started < most
+
+
+@pytest.mark.slow
+async def test_cancelling_does_not_cut_the_ending_short(census: Census):
+    async with watched(census) as watchdog:
+        pids = list[int]()
+        with anyio.CancelScope() as scope:
+            async with running(faulty("ok", "--ignore-eof"), watchdog) as server:
+                with anyio.fail_after(5):
+                    await server.text("echo")
+                pids.append(server.child.pid)
+                scope.cancel()
+        assert [look(pid) for pid in pids] == [None]
+
+
+async def test_a_child_stuck_on_a_full_pipe_can_still_end(census: Census):
+    """Nobody reads the megabyte it answers with, and only then could it see that we are gone."""
+    params = {"name": "fault", "arguments": {"kind": "storm"}}
+    request = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params=params)
+    async with watched(census) as watchdog:
+        async with open_child(faulty(), log=print, watchdog=watchdog) as child:
+            await child.streams[1].send(SessionMessage(request))
+            started = anyio.current_time()
+        assert anyio.current_time() - started < 1.9
+
+
+async def test_a_caller_that_waits_for_room_is_told_when_its_server_is_ended(census: Census):
+    errors = list[MCPError]()
+
+    async def call(server: Running) -> None:
+        errors.append(await server.error("echo", text="x" * 200_000))
+
+    async with watched(census) as watchdog, anyio.create_task_group() as group:
+        async with running(faulty(), watchdog) as server:
+            with anyio.fail_after(5):
+                await server.text("fault", kind="stop_reading")
+                for _ in range(3):
+                    group.start_soon(call, server)
+                await until(lambda: server.child.write_blocked_since is not None)
+    assert [each.error.code for each in errors] == [CONNECTION_CLOSED] * 3
+
+
+async def test_children_end_in_parallel(census: Census):
+    async with watched(census) as watchdog, anyio.create_task_group() as group:
+        ready = [anyio.Event() for _ in range(5)]
+        stop = anyio.Event()
+
+        async def live(here: anyio.Event) -> None:
+            async with running(faulty("ok", "--ignore-eof"), watchdog) as server:
+                await server.text("echo")
+                here.set()
+                await stop.wait()
+
+        for each in ready:
+            group.start_soon(live, each)
+        with anyio.fail_after(10):
+            for each in ready:
+                await each.wait()
+        stop.set()
+        group.cancel_scope.deadline = anyio.current_time() + 4
+    assert not group.cancel_scope.cancelled_caught
+
+
+async def test_the_last_lines_of_stderr_are_kept_and_safe_to_show(census: Census):
+    async with watched(census) as watchdog, running(faulty(), watchdog) as server:
+        with anyio.fail_after(5):
+            await server.text("fault", kind="stderr", size=10_000)
+            assert (await server.error("fault", kind="exit")).error.message
+            await until(lambda: server.child.stderr_tail()[-1] == "cannot go on")
+            tail = server.child.stderr_tail()
+            assert tail[0] == r"\x1b[31mwarning\x1b[0m: something odd happened"
+            assert len("\n".join(tail)) < 40_000
+    assert len([line for line in server.logged if line.startswith("stderr: ")]) == 5
+
+
+async def test_what_a_child_was_given_is_not_shown(census: Census):
+    spec = faulty(env={"API_KEY": "sk-canary-1"})
+    async with watched(census) as watchdog, running(spec, watchdog) as server:
+        with anyio.fail_after(5):
+            await server.text("fault", kind="secret")
+            await until(lambda: len(server.logged) == 2)
+        assert sorted(server.child.stderr_tail()) == [
+            "not a message on standard output: the key is [API_KEY]",
+            "the key is [API_KEY]",
+        ]
+        assert "canary" not in "".join(server.logged)
+    assert "canary" not in repr(spec)

@@ -1,0 +1,68 @@
+"""What is known of a process is said in words."""
+
+import pytest
+
+from aggregator.downstream.stdio.process import describe_status
+from aggregator.downstream.stdio.rate import PERIOD, Allowance
+from aggregator.downstream.stdio.tail import Redaction, Tail, printable
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (0, "exited with status 0"),
+        (127, "exited with status 127"),
+        (-11, "was ended by SIGSEGV"),
+        (-36, "was ended by signal 36"),
+    ],
+)
+def test_how_a_process_ended(status: int, words: str):
+    assert describe_status(status) == words
+
+
+def test_an_allowance_is_whole_again_after_a_minute():
+    allowance = Allowance(2)
+    assert [allowance.grant(now) for now in (0, 1, 2, 3)] == [True, True, False, False]
+    assert allowance.refused == 2
+    assert allowance.grant(PERIOD)
+    assert allowance.refused == 0
+
+
+def test_a_tail_keeps_the_last_whole_lines():
+    tail = Tail(12)
+    tail.add(b"one\ntwo")
+    assert tail.lines() == ["one", "two"]
+    tail.add(b"\nthree\nfour")
+    assert tail.lines() == ["three", "four"]
+
+
+def test_a_line_of_its_own_ends_the_one_before():
+    tail = Tail()
+    tail.add_line(b"one")
+    tail.add(b"two")
+    tail.add_line(b"three")
+    assert tail.lines() == ["one", "two", "three"]
+
+
+def test_what_cannot_be_seen_is_spelled_out():
+    assert printable("caf\u00e9 \u65e5\u672c") == "caf\u00e9 \u65e5\u672c"
+    assert printable("\x1b[2J\u202e\u200b\udcff\t") == r"\x1b[2J\u202e\u200b\udcff\t"
+    assert len(printable("x" * 10_000)) == 2001
+
+
+def test_values_are_hidden_the_longest_first():
+    redact = Redaction({"KEY": "secret", "LONG": "secret-and-more", "SHORT": "no"})
+    assert redact("no secret, no secret-and-more") == "no [KEY], no [LONG]"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("using ghp_0123456789abcdef now", "using *** now"),
+        ("key=sk-proj-0123456789", "key=***"),
+        ("https://me:hunter2@db.example/x", "https://***@db.example/x"),
+        ("the task-list of risk-management", "the task-list of risk-management"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden_whoever_it_belongs_to(said: str, shown: str):
+    assert Redaction({})(said) == shown

@@ -1,0 +1,130 @@
+"""What servers say of themselves, and which era they say it in."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from aggregator.catalog import Ready
+from aggregator.downstream.eras import REMEMBERED_FOR, Eras
+from aggregator.downstream.link import PROBE_HEAD_START, Wire
+from aggregator.memory import Notebook
+from aggregator.names import ServerName
+from tests.peers import Era, aggregating, configured, ready
+from tests.raw import Dispatch, Json, RawServer, raw_client
+
+pytestmark = pytest.mark.anyio
+
+ABLE: Json = {"elicitation": {}, "roots": {"listChanged": True}, "x-unknown": {}}
+
+
+async def nothing(_context: Dispatch, _params: Json) -> Json:
+    return {"content": []}
+
+
+async def test_instructions_are_found_with_the_tools_of_their_server_and_never_in_ours(
+    client_era: Era, server_era: Era
+) -> None:
+    server = RawServer(server_era)
+    server.tool("draw", nothing, description="Draws")
+
+    async with aggregating({"artist": server.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, client_era) as client:
+            found = await client.request(
+                "tools/call", {"name": "ToolSearch", "arguments": {"query": "server:artist"}}
+            )
+
+    assert "artist says how it is used:\n| Be raw" in found["content"][0]["text"]
+    assert "Be raw" not in client.server["instructions"]
+
+
+async def test_a_server_that_starts_is_told_what_the_clients_that_are_there_can_be_asked(
+    client_era: Era,
+) -> None:
+    server = RawServer("handshake")
+    met = anyio.Event()
+
+    @asynccontextmanager
+    async def connect_late() -> AsyncGenerator[Wire, None]:
+        await met.wait()
+        async with server.connect() as wire:
+            yield wire
+
+    async with aggregating({"late": connect_late}) as upstream:
+        async with raw_client(upstream, client_era, ABLE):
+            met.set()
+            await ready(upstream)
+
+    assert server.client["capabilities"] == {"elicitation": {"form": {}}, "roots": {}}
+
+
+async def test_a_server_that_starts_before_any_client_is_told_that_there_may_be_able_ones() -> None:
+    server = RawServer("handshake")
+
+    async with aggregating({"early": server.connect}) as upstream:
+        await ready(upstream)
+
+    assert set(server.client["capabilities"]) == {"elicitation", "sampling", "roots"}
+
+
+async def test_tasks_are_refused_and_their_extension_is_not_passed_on(server_era: Era) -> None:
+    async def hand_over(_context: Dispatch, _params: Json) -> Json:
+        return {"resultType": "task", "taskId": "1"}
+
+    server = RawServer(server_era)
+    server.tool("hand_over", hand_over)
+    extensions = {"io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/ui": {"a": 1}}
+
+    async with aggregating({"slow": server.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", {"extensions": extensions}) as client:
+            with pytest.raises(Exception, match="answered with a task"):
+                await client.request("tools/call", {"name": "slow__hand_over", "arguments": {}})
+            with pytest.raises(Exception, match="not found"):
+                await client.request("tasks/get", {"taskId": "1"})
+
+    if server_era == "modern":
+        (called,) = [params for method, params in server.received if method == "tools/call"]
+        declared = called["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+        assert declared == {"extensions": {"io.modelcontextprotocol/ui": {"a": 1}}}
+
+
+class Silent(RawServer):
+    """A server that does not answer what it does not know, as some old ones do not."""
+
+    async def _usual(self, context: Dispatch, method: str, params: Json) -> Json:
+        if method == "server/discover":
+            await anyio.sleep_forever()
+        return await super()._usual(context, method, params)
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_a_silent_old_server_is_probed_only_once() -> None:
+    memory = Notebook(None)
+    first, second = Silent("handshake"), Silent("handshake")
+
+    for server in (first, second):
+        async with aggregating({"old": server.connect}, memory=memory) as upstream:
+            with anyio.fail_after(PROBE_HEAD_START + 5):
+                await ready(upstream)
+            assert isinstance(upstream.fleet.catalog.servers[ServerName("old")], Ready)
+
+    assert first.methods()[:2] == ["server/discover", "initialize"]
+    assert second.methods()[0] == "initialize"
+
+
+def test_an_era_is_remembered_for_a_while_and_forgotten_when_it_has_changed() -> None:
+    now = [1000.0]
+    server = configured({"old": {"command": "x"}}).servers[ServerName("old")]
+    eras = Eras(Notebook(None), clock=lambda: now[0])
+
+    assert eras.recall(server) is None
+    eras.note(server, "handshake")
+    assert eras.recall(server) == "handshake"
+    now[0] += REMEMBERED_FOR + 1
+    assert eras.recall(server) is None
+    eras.note(server, "handshake")
+    eras.note(server, "modern")
+    assert eras.recall(server) is None

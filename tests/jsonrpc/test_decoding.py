@@ -1,0 +1,198 @@
+"""Every line becomes messages, an error for the call it answers, or noise; never an exception."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from aggregator.jsonrpc.decoding import Decoded, Noise, decode
+from aggregator.jsonrpc.framing import Overlong
+
+LIMIT = 1000
+MEBIBYTE = 1 << 20
+
+
+def decoded(line: bytes | Overlong) -> Decoded:
+    [message] = decode(line, LIMIT)
+    return message
+
+
+def answer(result: str) -> bytes:
+    return f'{{"jsonrpc":"2.0","id":7,"result":{result}}}'.encode()
+
+
+def test_an_answer_passes_unchanged():
+    text = '{"type":"text","text":"caf\\u00e9 \\n \U0001f600"}'
+    result = f'{{"content":[{text}],"n":[1,1.0,1e-7,true,null]}}'
+    assert decoded(answer(result)) == JSONRPCResponse(
+        jsonrpc="2.0", id=7, result=json.loads(result)
+    )
+
+
+def test_an_error_passes_unchanged():
+    line = b'{"jsonrpc":"2.0","id":"x","error":{"code":-1,"message":"no","data":{"a":[1]}}}'
+    error = ErrorData(code=-1, message="no", data={"a": [1]})
+    assert decoded(line) == JSONRPCError(jsonrpc="2.0", id="x", error=error)
+
+
+def test_requests_and_notifications_are_told_apart():
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    changed = b'{"jsonrpc":"2.0","method":"changed","params":{"a":1}}'
+    assert decoded(ping) == JSONRPCRequest(jsonrpc="2.0", id=1, method="ping", params=None)
+    assert decoded(changed) == JSONRPCNotification(jsonrpc="2.0", method="changed", params={"a": 1})
+
+
+def test_an_id_written_as_a_float_is_the_integer_we_sent():
+    line = b'{"jsonrpc":"2.0","id":7.0,"result":{}}'
+    assert decoded(line) == JSONRPCResponse(jsonrpc="2.0", id=7, result={})
+
+
+def test_what_is_not_utf8_or_half_a_character_is_replaced():
+    text = answer('{"text":"caf#"}')
+    assert decoded(text.replace(b"#", b"\xe9")) == decoded(answer('{"text":"caf\ufffd"}'))
+    assert decoded(text.replace(b"#", rb"\ud83d")) == decoded(answer('{"text":"caf\ufffd"}'))
+    assert decoded(answer('{"\\ud83d":["\\ud83d\\ude00"]}')) == decoded(
+        answer('{"\ufffd":["\U0001f600"]}')
+    )
+
+
+def test_a_batch_and_messages_glued_together_are_taken_apart():
+    one, two = answer("{}"), b'{"jsonrpc":"2.0","method":"changed"}'
+    apart = [decoded(one), decoded(two)]
+    assert decode(b"[" + one + b"," + two + b"]", LIMIT) == apart
+    assert decode(one + two, LIMIT) == apart
+    assert decode(one + b" \t" + two, LIMIT) == apart
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "null",
+        '"done"',
+        "[]",
+        "7",
+        '{"a": nope}',
+        '{"a":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"a":' + "[" * 300 + "]" * 300 + "}",
+        '{"a":"' + r"\ud83d" + '","b":' + "[" * 300 + "]" * 300 + "}",
+        '{"n":' + "9" * 1_000_000 + "}",
+        '{"cut":"',
+    ],
+    ids=[
+        "null",
+        "text",
+        "array",
+        "number",
+        "garbage",
+        "deep",
+        "too-deep",
+        "deep-slow",
+        "big",
+        "cut",
+    ],
+)
+def test_an_answer_that_cannot_be_used_fails_its_call_at_once(result: str):
+    failed = decoded(answer(result))
+    assert isinstance(failed, JSONRPCError)
+    assert failed.id == 7
+    assert failed.error.code == INTERNAL_ERROR
+    assert "could not be used" in failed.error.message
+
+
+def test_an_answer_that_is_too_long_names_the_limit():
+    failed = decoded(Overlong(answer('{"a":"xxx'), b"xxx", 5000))
+    assert isinstance(failed, JSONRPCError)
+    assert "5,000 bytes" in failed.error.message
+    assert "1,000" in failed.error.message
+    assert "`maxMessageBytes`" in failed.error.message
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        ('"disk full"', "disk full"),
+        ('{"message":"no code"}', '{"message": "no code"}'),
+        ('{"code":true,"message":"x"}', '{"code": true, "message": "x"}'),
+        ("[" + "1," * 5000 + "1]", ("[" + "1, " * 5000)[:500]),
+    ],
+)
+def test_a_malformed_error_still_reaches_its_caller(error: str, shown: str):
+    line = f'{{"jsonrpc":"2.0","id":7,"error":{error}}}'.encode()
+    data = ErrorData(code=INTERNAL_ERROR, message=shown)
+    assert decoded(line) == JSONRPCError(jsonrpc="2.0", id=7, error=data)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Loading ...",
+        b"[INFO] ready",
+        b"{}",
+        b"[]",
+        b"7",
+        b'"text"',
+        b"[7]",
+        b'{"id":7,"result":{}}',
+        b'{"jsonrpc":"2.0"}',
+        b'{"jsonrpc":"2.0","id":true,"result":{}}',
+        b'{"jsonrpc":"2.0","id":7,"method":7}',
+        b'{"jsonrpc":"2.0","id":[],"method":"m"}',
+        b'{"jsonrpc":"2.0","method":"m","params":[1]}',
+        b'DEBUG got {"jsonrpc":"2.0","id":7,"result":{}}',
+        Overlong(b"xxx", b"xxx", 5000),
+    ],
+)
+def test_anything_else_is_noise(line: bytes | Overlong):
+    assert isinstance(decoded(line), Noise)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), JSON))
+def test_any_result_passes_unchanged(result: dict[str, Any]):
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
+    [message] = decode(line, LIMIT)
+    assert isinstance(message, JSONRPCResponse)
+    assert json.dumps(message.result) == json.dumps(result)
+
+
+@settings(deadline=None)
+@given(st.binary())
+def test_any_line_can_be_decoded(line: bytes):
+    assert all(isinstance(each, Noise) for each in decode(line, LIMIT))
+
+
+@settings(deadline=None)
+@given(st.binary(), st.integers(0, 60), st.integers(0, 60))
+def test_an_answer_damaged_anywhere_is_still_decoded(damage: bytes, start: int, length: int):
+    line = answer('{"content":[{"type":"text","text":"hello"}]}')
+    assert decode(line[:start] + damage + line[start + length :], LIMIT) is not None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=[])))
+def test_halves_of_characters_are_replaced_and_nothing_else_is(text: str):
+    line = b'{"jsonrpc":"2.0","id":1,"result":{"text":%s}}' % json.dumps(text).encode()
+    [message] = decode(line, MEBIBYTE)
+    assert isinstance(message, JSONRPCResponse)
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert message.result == {"text": whole}
+
+
+def test_a_batch_of_any_length_takes_no_memory():
+    assert len(decode(b"[" + b"1," * 500_000 + b"1]", 16 * MEBIBYTE)) == 1

@@ -1,0 +1,68 @@
+"""A message is weighed before it is parsed: text may be long, structure may not be endless."""
+
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from aggregator.jsonrpc.decoding import decode
+from aggregator.jsonrpc.weight import SLACK, is_affordable
+
+LIMIT = 1 << 20
+
+
+def answer(result: str) -> bytes:
+    return f'{{"jsonrpc":"2.0","id":7,"result":{result}}}'.encode()
+
+
+def filled(unit: str, size: int = LIMIT - 100) -> str:
+    return unit * (size // len(unit.encode()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "1,2,[3],{4},", r"\"a\",\\", r"\n", "é", "\U0001f600", "{}\\\\"],
+    ids=["plain", "table", "quoted", "escaped", "accented", "emoji", "backslashes"],
+)
+def test_text_of_any_kind_is_affordable_up_to_the_limit(text: str):
+    assert is_affordable(answer(f'{{"text":"{filled(text)}"}}'), LIMIT)
+
+
+@pytest.mark.parametrize("unit", ["{},", "[],", '{"a":1},', "[[[1]]],"])
+def test_structure_without_end_is_not(unit: str):
+    line = answer(f'{{"a":[{filled(unit)}0]}}')
+    assert not is_affordable(line, LIMIT)
+    [failed] = decode(line, LIMIT)
+    assert "would take too much memory" in str(failed)
+
+
+def test_what_is_between_strings_is_counted_however_the_blocks_fall():
+    rows = json.dumps([{"a,{[": ",{[" * 5}] * 2000)
+    assert is_affordable(answer(f'{{"rows":{rows}}}'), LIMIT)
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(JSON)
+@example(json.loads("[" * 90 + "]" * 90))
+@example(json.loads('{"":' * 90 + "0" + "}" * 90))
+def test_what_is_affordable_takes_no_more_than_it_may(value: object):
+    """Repeated until it fills a message, any value either fits the memory or is refused."""
+    unit = json.dumps(value, separators=(",", ":"))
+    limit = 300_000
+    line = f"[{filled(unit + ',', limit)}0]".encode()
+    if is_affordable(line, limit):
+        tracemalloc.start()
+        from_json(line)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak + len(line) <= 4 * limit + SLACK

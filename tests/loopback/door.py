@@ -1,0 +1,85 @@
+"""The aggregator behind a door of its own on the loopback interface, and clients that come in."""
+
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from aggregator.config import Settings
+from aggregator.downstream.link import Connect
+from aggregator.upstream import Upstream
+from aggregator.upstream.http.binding import Binding
+from aggregator.upstream.http.patience import REQUEST_TIME
+from aggregator.upstream.http.serving import Access, Listener
+from tests.peers import MODES, Era, aggregating
+
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""To read certificates that nobody needs takes longer than most tests."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """A door that is open."""
+
+    url: str
+    token: str
+    upstream: Upstream
+    stop: anyio.Event
+    said: tuple[str, ...]
+
+    @property
+    def origin(self) -> str:
+        return self.url.removesuffix("/mcp")
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}"}
+
+    @asynccontextmanager
+    async def client(self, era: Era, **options: Any) -> AsyncGenerator[Client, None]:
+        """Be a client of it."""
+        async with (
+            httpx2.AsyncClient(
+                headers=self.credentials, timeout=30, trust_env=False, verify=NO_CERTIFICATES
+            ) as http,
+            Client(
+                streamable_http_client(self.url, http_client=http), mode=MODES[era], **options
+            ) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def door(
+    servers: Mapping[str, Connect],
+    directory: Path,
+    settings: Settings | None = None,
+    patience: float = REQUEST_TIME,
+    **options: Any,
+) -> AsyncGenerator[Open, None]:
+    """Serve the aggregator in front of these servers for the length of the block."""
+    said: list[str] = []
+    token_file = directory / "http-token"
+    access = Access(Binding("127.0.0.1", 0), token_file, patience=patience, say=said.append)
+    listener = Listener(access)
+    stop = anyio.Event()
+    token = token_file.read_text().strip()
+    try:
+        async with (
+            aggregating(servers, settings, **options) as upstream,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(listener.serve, upstream, stop)
+            try:
+                yield Open(listener.url, token, upstream, stop, tuple(said))
+            finally:
+                stop.set()
+    finally:
+        listener.close()

@@ -1,0 +1,177 @@
+"""Our own standard streams, on pipes in place of them."""
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from aggregator.upstream.stdio import ClientReader, ClientWriter, claimed, standard_streams
+
+pytestmark = pytest.mark.anyio
+
+INITIALIZE: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+DISCOVER: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "server/discover",
+    "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}},
+}
+
+
+class Client:
+    """The other ends of the pipes."""
+
+    def __init__(self, reader: ClientReader, writer: ClientWriter, stop: anyio.Event) -> None:
+        self.reader, self.writer, self.stop = reader, writer, stop
+        self.write_end = self.read_end = -1
+
+    def write(self, *messages: Any) -> None:
+        for message in messages:
+            line = message if isinstance(message, bytes) else json.dumps(message).encode()
+            os.write(self.write_end, line + b"\n")
+
+    def end_input(self) -> None:
+        os.close(self.write_end)
+        self.write_end = -1
+
+    def read(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in os.read(self.read_end, 1 << 20).splitlines()]
+
+
+@asynccontextmanager
+async def connected() -> AsyncGenerator[Client, None]:
+    stdin, write_end = os.pipe()
+    read_end, stdout = os.pipe()
+    stop = anyio.Event()
+    try:
+        async with standard_streams(stdin, stdout, stop=stop) as (reader, writer):
+            client = Client(reader, writer, stop)
+            client.write_end, client.read_end = write_end, read_end
+            yield client
+        if client.write_end >= 0:
+            os.close(client.write_end)
+    finally:
+        for descriptor in (stdin, stdout, read_end):
+            os.close(descriptor)
+
+
+async def received(client: Client) -> Any:
+    item = await client.reader.receive()
+    assert isinstance(item, SessionMessage)
+    return item.message
+
+
+@pytest.mark.parametrize(
+    ("lines", "modern"),
+    [
+        ([INITIALIZE], False),
+        ([DISCOVER], True),
+        ([{"jsonrpc": "2.0", "method": "notifications/x"}, DISCOVER], True),
+        ([{"jsonrpc": "2.0", "id": 1, "method": "ping"}], False),
+    ],
+)
+async def test_the_first_request_tells_the_era_and_is_not_lost(lines: Any, modern: bool) -> None:
+    async with connected() as client:
+        client.write(*lines)
+        told = await client.reader.opens_modern()
+        first = await received(client)
+
+    assert told is modern
+    assert first.method == lines[0]["method"]
+
+
+async def test_a_client_that_leaves_before_it_asks_is_no_error() -> None:
+    async with connected() as client:
+        client.end_input()
+
+        assert not await client.reader.opens_modern()
+        with pytest.raises(anyio.EndOfStream):
+            await client.reader.receive()
+
+
+async def test_input_that_ended_ends_the_stream_only_when_all_is_answered() -> None:
+    async with connected() as client:
+        client.write(INITIALIZE)
+        client.end_input()
+        request = await received(client)
+        ended = anyio.Event()
+        early = True
+
+        async def until_the_end() -> None:
+            with pytest.raises(anyio.EndOfStream):
+                await client.reader.receive()
+            ended.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(until_the_end)
+            await anyio.wait_all_tasks_blocked()
+            early = ended.is_set()
+            answer = JSONRPCResponse(jsonrpc="2.0", id=request.id, result={})
+            await client.writer.send(SessionMessage(answer))
+            with anyio.fail_after(5):
+                await ended.wait()
+        written = client.read()
+
+    assert isinstance(request, JSONRPCRequest)
+    assert not early
+    assert written == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+
+
+async def test_a_request_that_was_taken_back_is_not_waited_for() -> None:
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+
+    async with connected() as client:
+        client.write(INITIALIZE, cancel)
+        await received(client)
+        await received(client)
+        client.stop.set()
+        with anyio.fail_after(5), pytest.raises(anyio.EndOfStream):
+            await client.reader.receive()
+
+
+async def test_an_unreadable_line_is_answered() -> None:
+    async with connected() as client:
+        client.write(b"nonsense", INITIALIZE)
+        request = await received(client)
+        (complaint,) = client.read()
+
+    assert request.method == "initialize"
+    assert complaint["error"]["code"] == -32700
+
+
+async def test_what_a_slow_client_has_not_read_is_written_in_the_end() -> None:
+    text = "x" * 300_000
+    note = JSONRPCNotification(jsonrpc="2.0", method="n", params={"text": text})
+    seen = b""
+
+    async with connected() as client:
+        await client.writer.send(SessionMessage(note))
+
+        async def read() -> None:
+            nonlocal seen
+            while not seen.endswith(b"\n"):
+                seen += await anyio.to_thread.run_sync(os.read, client.read_end, 65536)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(read)
+                await client.writer.flush()
+
+    assert json.loads(seen)["params"]["text"] == text
+
+
+def test_what_is_printed_elsewhere_does_not_reach_the_client() -> None:
+    before = (os.fstat(0).st_ino, os.fstat(1).st_ino)
+    with claimed() as (stdin, stdout):
+        assert os.read(0, 1) == b""
+        assert os.fstat(1).st_ino == os.fstat(2).st_ino
+        assert (os.fstat(stdin).st_ino, os.fstat(stdout).st_ino) == before
+
+    assert (os.fstat(0).st_ino, os.fstat(1).st_ino) == before
