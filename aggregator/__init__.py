@@ -20,6 +20,10 @@ The rooms, from the outside in. Imports point down.
     names        the names clients see, and the way back
     secrecy      what must not be shown or written down
     errors       the tree
+    files        files that are replaced whole
+    json         JSON values as they came
+    rate         so many in so long, and no more
+    signals      tell whoever waits to look again
     garbage      when Python looks for it
 
 Below the line nothing does I/O, but for reading the file and remembering: values and functions.

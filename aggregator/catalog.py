@@ -5,33 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeGuard
+from typing import Literal
 
+from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName, ToolName
-
-JsonObject = Mapping[str, Any]
-"""A JSON object as it came over the wire."""
-
-
-def is_object(value: object) -> TypeGuard[JsonObject]:
-    """Whether a JSON value is an object."""
-    # Nearly all are plain dictionaries, and asking for those is far quicker.
-    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
-
-
-def as_object(value: object) -> JsonObject:
-    """Return a JSON value if it is an object, and an empty one in its place if not."""
-    return value if is_object(value) else {}
-
-
-def is_array(value: object) -> TypeGuard[list[Any]]:
-    """Whether a JSON value is an array."""
-    return isinstance(value, list)
-
-
-def items(value: object) -> list[Any]:
-    """Return a JSON value if it is an array, and an empty one in its place if not."""
-    return value if is_array(value) else []
 
 
 @dataclass(frozen=True)

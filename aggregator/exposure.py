@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aggregator.catalog import Catalog, JsonObject, ToolEntry, as_object
+from aggregator.catalog import Catalog, ToolEntry
 from aggregator.clients import ClientProfile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
+from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
 
 Surface = Literal["promote", "hybrid", "relay", "full"]

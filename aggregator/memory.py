@@ -5,14 +5,14 @@ kept on disk is kept for as long as the process lives.
 """
 
 import json
-import os
 import stat
 import sys
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol
+
+from aggregator.files import replace_file
+from aggregator.json import is_plain_object
 
 DIRECTORY = "mcp-tool-aggregator"
 MAX_FACTS = 256
@@ -43,7 +43,7 @@ class Memory(Protocol):
         ...
 
 
-class Oblivion:
+class NoMemory:
     """The memory of an aggregator that was told to remember nothing."""
 
     def get(self, _section: str, _key: str, /) -> object:
@@ -113,7 +113,7 @@ def open_memory(
     environment: Mapping[str, str], *, enabled: bool = True, platform: str = sys.platform
 ) -> Memory:
     """Return the memory of this user on this machine."""
-    return Notebook(state_path(environment, platform)) if enabled else Oblivion()
+    return Notebook(state_path(environment, platform)) if enabled else NoMemory()
 
 
 def state_path(environment: Mapping[str, str], platform: str = sys.platform) -> Path | None:
@@ -182,13 +182,9 @@ def _content(path: Path) -> str:
 
 def _parsed(text: str) -> dict[str, Section]:
     data: object = json.loads(text)
-    if not _is_section(data):
+    if not is_plain_object(data):
         raise ValueError(text)
-    return {name: facts for name, facts in data.items() if _is_section(facts)}
-
-
-def _is_section(value: object) -> TypeGuard[Section]:
-    return isinstance(value, dict)
+    return {name: facts for name, facts in data.items() if is_plain_object(facts)}
 
 
 def _moved_aside(path: Path) -> dict[str, Section] | None:
@@ -202,14 +198,4 @@ def _moved_aside(path: Path) -> dict[str, Section] | None:
 def _write(path: Path, text: str) -> None:
     """Replace a file whole, so that no crash leaves half of one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    replace_file(path, text.encode())

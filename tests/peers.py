@@ -19,7 +19,7 @@ from aggregator.app import IDENTITY, serve_client
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.link import Connect, Wire
 from aggregator.fleet.fleet import Fleet
-from aggregator.memory import Memory, Oblivion
+from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
 from aggregator.upstream import Recollection, Upstream, make_server
 
@@ -220,7 +220,7 @@ async def aggregating(
         jitter=lambda: 1.0,
         memory=memory,
     )
-    upstream = make_server(fleet, Recollection(memory or Oblivion(), config.path))
+    upstream = make_server(fleet, Recollection(memory or NoMemory(), config.path))
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)

@@ -3,15 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.catalog import (
-    Catalog,
-    Failed,
-    Pending,
-    Ready,
-    ServerState,
-    ToolEntry,
-    as_object,
-)
+from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState, ToolEntry
+from aggregator.json import as_object
 from aggregator.names import ServerName, ToolName
 
 SERVERS = [ServerName(name) for name in ("notes", "files", "board")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.catalog import Catalog, Failed, JsonObject, Pending, Ready, ServerState, ToolEntry
+from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState, ToolEntry
 from aggregator.clients import UNKNOWN, profile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
 from aggregator.exposure import (
@@ -22,6 +22,7 @@ from aggregator.exposure import (
     time_to_live,
     visible,
 )
+from aggregator.json import JsonObject
 from aggregator.names import ServerName, ToolName
 
 META: tuple[JsonObject, ...] = ({"name": "ToolSearch"}, {"name": "CallTool"})

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator import memory
-from aggregator.memory import Notebook, Oblivion, joined, open_memory, state_path
+from aggregator.memory import NoMemory, Notebook, joined, open_memory, state_path
 
 DEEP = "[" * 100_000
 
@@ -252,7 +252,7 @@ def test_switched_off_remembers_nothing(tmp_path: Path):
     off = open_memory({"HOME": str(tmp_path)}, enabled=False)
     off.put("clients", "opencode", 1)
 
-    assert isinstance(off, Oblivion)
+    assert isinstance(off, NoMemory)
     assert off.save()
     assert off.get("clients", "opencode") is None
     assert list(tmp_path.iterdir()) == []

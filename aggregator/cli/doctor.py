@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from textwrap import fill
 
 from aggregator import __version__
-from aggregator.catalog import as_object
 from aggregator.cli.clients.registrations import Report, registrations
 from aggregator.cli.clients.registry import CLIENTS
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
@@ -22,6 +21,7 @@ from aggregator.clients import ClientProfile, known_clients, profile
 from aggregator.config import Config, load_config
 from aggregator.errors import ConfigError
 from aggregator.exposure import Choice, Era, explain_surface
+from aggregator.json import as_object
 from aggregator.memory import open_memory
 
 PACKAGES = ("mcp", "mcp-types", "anyio", "pydantic", "pyyaml")

@@ -11,6 +11,7 @@ from aggregator import __version__, garbage
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser import COMMANDS, make_parser
 from aggregator.errors import ConfigError
+from aggregator.files import in_words
 
 Run = Callable[[argparse.Namespace, Environment], ExitStatus]
 
@@ -90,7 +91,7 @@ def _version(_options: argparse.Namespace, environment: Environment) -> ExitStat
 
 
 def _described(error: OSError) -> str:
-    reason = (error.strerror or str(error)).lower()
+    reason = in_words(error)
     return f"`{error.filename}`: {reason}" if error.filename else reason
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from aggregator.files import in_words
+
 MAX_BYTES = 1 << 20
 """Bytes an env file may have."""
 
@@ -61,7 +63,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 def _reason(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "does not exist"
-    return f"cannot be read: {(error.strerror or 'unknown reason').lower()}"
+    return f"cannot be read: {in_words(error)}"
 
 
 def _assignments(path: Path, text: str) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value
 from aggregator.config.variables import Expansion
 from aggregator.config.wording import first_of, problems
 from aggregator.errors import ConfigError
+from aggregator.files import in_words
 
 _Form = TypeVar("_Form", bound=BaseModel)
 
@@ -95,7 +96,7 @@ def _read_bytes(path: Path) -> bytes:
         hint = "Name the file in it, such as `servers.yaml`"
         raise ConfigError(str(path), "is a directory", hint=hint) from None
     except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
+        reason = in_words(error)
         raise ConfigError(str(path), f"cannot be read: {reason}") from None
     except ValueError:
         raise ConfigError(repr(str(path)), "is not a path") from None

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 
-from aggregator.catalog import as_object
 from aggregator.config import ServerConfig
 from aggregator.downstream.inflight import Era
+from aggregator.json import as_object
 from aggregator.memory import Memory, joined
 
 ERAS = "eras"

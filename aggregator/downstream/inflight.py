@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import anyio
 
-from aggregator.catalog import JsonObject
+from aggregator.json import JsonObject
 
 Era = Literal["handshake", "modern"]
 

@@ -11,15 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from aggregator.catalog import (
-    JsonObject,
-    PromptEntry,
-    ResourceEntry,
-    ToolEntry,
-    as_object,
-    is_object,
-)
+from aggregator.catalog import PromptEntry, ResourceEntry, ToolEntry
 from aggregator.config import ServerConfig
+from aggregator.json import JsonObject, as_object, is_object
 from aggregator.names import ToolName, qualify
 
 MAX_TOOLS = 5_000

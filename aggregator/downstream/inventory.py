@@ -12,7 +12,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
-from aggregator.catalog import Offers, Ready, ToolEntry, is_array
+from aggregator.catalog import Offers, Ready, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import (
     MAX_REFUSALS,
@@ -30,6 +30,7 @@ from aggregator.downstream.intake import (
     unmatched,
 )
 from aggregator.downstream.link import Link
+from aggregator.json import is_array
 
 logger = logging.getLogger(__name__)
 

@@ -20,11 +20,11 @@ from mcp_types.version import (
     MODERN_PROTOCOL_VERSIONS,
 )
 
-from aggregator.catalog import JsonObject, as_object, items
 from aggregator.downstream.exchange import Exchange, Rest
 from aggregator.downstream.inflight import Call, Era, InFlight, Undone
 from aggregator.downstream.listening import Listening
 from aggregator.downstream.wire import Peer, Wire, describe
+from aggregator.json import JsonObject, as_object, items
 
 Connect = Callable[[], AbstractAsyncContextManager["Wire"]]
 """Opens the transport to one server; entered and left by one task."""

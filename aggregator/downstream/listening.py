@@ -10,8 +10,8 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
-from aggregator.catalog import JsonObject, as_object
 from aggregator.downstream.inflight import Undone
+from aggregator.json import JsonObject, as_object
 
 LISTEN_PATIENCE = 5.0
 """Seconds to wait for a server to acknowledge that it will tell of changes."""

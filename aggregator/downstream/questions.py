@@ -1,6 +1,6 @@
 """What a server may ask of the client behind a call, and the answer if it cannot be asked."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,9 +8,10 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import JsonObject, as_object, items
 from aggregator.downstream.inflight import Announce, Call, Caller
+from aggregator.json import JsonObject, as_object, items
 from aggregator.names import ServerName
+from aggregator.rate import Rate
 
 ELICITATION = "elicitation/create"
 SAMPLING = "sampling/createMessage"
@@ -35,7 +36,7 @@ class Questions:
 
     def __init__(self, server: ServerName) -> None:
         self._server = server
-        self._asked = deque[float](maxlen=QUESTIONS_AT_ONCE)
+        self._rate = Rate(QUESTIONS_AT_ONCE, within=QUESTIONS_WITHIN)
         self._elsewhere = OrderedDict[object, Announce]()
 
     async def answer(
@@ -82,10 +83,8 @@ class Questions:
             self._elsewhere.popitem(last=False)
 
     def _count(self) -> None:
-        now = anyio.current_time()
-        if len(self._asked) == QUESTIONS_AT_ONCE and now - self._asked[0] < QUESTIONS_WITHIN:
+        if not self._rate.admits(anyio.current_time()):
             raise MCPError(types.INVALID_REQUEST, "Too many questions in too short a time")
-        self._asked.append(now)
 
 
 def can_be_asked(capabilities: JsonObject, method: str, params: JsonObject) -> bool:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import anyio
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import Failed, JsonObject, Pending, Ready, ServerState
+from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.downstream.failure import FAILURES, Loss, explain, in_words, most_telling
 from aggregator.downstream.inflight import Call, Caller, Era, Patience, Undone
@@ -35,6 +35,7 @@ from aggregator.errors import (
     ServerUnavailableError,
     TurnedAwayError,
 )
+from aggregator.json import JsonObject
 from aggregator.names import ServerName
 
 logger = logging.getLogger(__name__)

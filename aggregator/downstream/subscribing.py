@@ -8,9 +8,9 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import as_object
 from aggregator.config import ServerConfig
 from aggregator.downstream.link import Link
+from aggregator.json import as_object
 
 
 class NotWatchedError(MCPError):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aggregator.catalog import JsonObject, as_object
 from aggregator.downstream.inflight import Era
+from aggregator.json import JsonObject, as_object
 
 
 @dataclass(frozen=True, slots=True)

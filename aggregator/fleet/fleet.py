@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from aggregator.catalog import (
-    Catalog,
-    Failed,
-    JsonObject,
-    Pending,
-    Ready,
-    ServerState,
-)
+from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.inflight import Caller
@@ -24,7 +17,8 @@ from aggregator.downstream.link import Connect
 from aggregator.downstream.questions import joint
 from aggregator.downstream.server import Downstream, Surroundings
 from aggregator.errors import ServerUnavailableError
-from aggregator.memory import Memory, Oblivion
+from aggregator.json import JsonObject
+from aggregator.memory import Memory, NoMemory
 from aggregator.names import Ambiguous, Lookup, Register, ServerName, ToolName
 from aggregator.search.semantic.meaning import Meaning, NoMeaning
 
@@ -81,7 +75,7 @@ class Fleet:
         """Called when a server logs something that belongs to no call."""
         self._clients: list[JsonObject] = []
         self._watched: dict[ServerName, frozenset[str]] = {}
-        eras = Eras(memory or Oblivion())
+        eras = Eras(memory or NoMemory())
         around = Surroundings(
             report=self._report,
             identity=identity,

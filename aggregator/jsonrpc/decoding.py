@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from mcp_types import (
     INTERNAL_ERROR,
@@ -23,6 +23,7 @@ from mcp_types import (
 )
 from pydantic_core import from_json
 
+from aggregator.json import is_array, is_plain_object
 from aggregator.jsonrpc.framing import Overlong
 from aggregator.jsonrpc.salvage import salvage_id
 from aggregator.jsonrpc.weight import is_affordable
@@ -128,10 +129,10 @@ _LONE_SURROGATE = re.compile(rf"{_LEADING}(?!{_TRAILING})|(?<!{_LEADING}){_TRAIL
 
 
 def _messages(value: object, line: bytes) -> Sequence[Decoded]:
-    if _is_object(value):
+    if is_plain_object(value):
         return [_message(value, line)]
-    if _is_array(value) and 0 < len(value) <= MAX_BATCH:
-        return [_message(each, line) if _is_object(each) else Noise(line) for each in value]
+    if is_array(value) and 0 < len(value) <= MAX_BATCH:
+        return [_message(each, line) if is_plain_object(each) else Noise(line) for each in value]
     return [Noise(line)]
 
 
@@ -142,7 +143,7 @@ def _message(value: dict[str, Any], line: bytes) -> Decoded:
         return _call(value) or Noise(line)
     identifier = _identifier(value.get("id"))
     result = value.get("result")
-    if identifier is not None and _is_object(result):
+    if identifier is not None and is_plain_object(result):
         return JSONRPCResponse(jsonrpc="2.0", id=identifier, result=result)
     if value.get("error") is not None:
         return JSONRPCError(jsonrpc="2.0", id=identifier, error=_error(value["error"]))
@@ -153,7 +154,7 @@ def _message(value: dict[str, Any], line: bytes) -> Decoded:
 
 def _call(value: dict[str, Any]) -> JSONRPCRequest | JSONRPCNotification | None:
     method, params = value["method"], value.get("params")
-    if not isinstance(method, str) or not (params is None or _is_object(params)):
+    if not isinstance(method, str) or not (params is None or is_plain_object(params)):
         return None
     if value.get("id") is None:
         return JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
@@ -164,7 +165,7 @@ def _call(value: dict[str, Any]) -> JSONRPCRequest | JSONRPCNotification | None:
 
 
 def _error(value: object) -> ErrorData:
-    if _is_object(value):
+    if is_plain_object(value):
         code, message = value.get("code"), value.get("message")
         if type(code) is int and isinstance(message, str):
             return ErrorData(code=code, message=message, data=value.get("data"))
@@ -203,11 +204,3 @@ def _too_heavy(size: int) -> str:
         f"the values in its {size:,} bytes would take too much memory; "
         "a higher `maxMessageBytes` allows more"
     )
-
-
-def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
-def _is_array(value: object) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeGuard
 
-from aggregator.catalog import JsonObject, ToolEntry
+from aggregator.catalog import ToolEntry
+from aggregator.json import JsonObject
 
 MAX_NAME = 256
 """Characters of a name or title that are indexed."""

@@ -8,7 +8,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from aggregator.catalog import Catalog, JsonObject, Ready, ToolEntry
+from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.search import nearest
 from aggregator.toolsearch.arguments import SearchRequest

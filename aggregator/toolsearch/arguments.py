@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import NoReturn
 
-from aggregator.catalog import JsonObject, is_object
+from aggregator.json import JsonObject, is_object
 from aggregator.names import RESERVED
 from aggregator.toolsearch.offer import (
     CALL_TOOL,

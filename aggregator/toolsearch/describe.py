@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from aggregator.catalog import ToolEntry, as_object
+from aggregator.catalog import ToolEntry
+from aggregator.json import as_object
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
 from aggregator.toolsearch.parameters import Detail, parameter_lines
 from aggregator.toolsearch.schema import (

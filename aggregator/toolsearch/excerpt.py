@@ -2,7 +2,7 @@
 
 import re
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 from aggregator.toolsearch.schema import Json, Schema, is_array
 from aggregator.toolsearch.wording import CUT, compact, one_line
 

@@ -1,6 +1,7 @@
 """A search's answer for programs."""
 
-from aggregator.catalog import JsonObject, ToolEntry
+from aggregator.catalog import ToolEntry
+from aggregator.json import JsonObject
 from aggregator.toolsearch.find import Found, Missing, copies
 from aggregator.toolsearch.status import Unready, failed, pending
 from aggregator.toolsearch.view import Changes, View

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 from aggregator.toolsearch.schema import (
     Json,
     Schema,

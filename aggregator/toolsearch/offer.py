@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aggregator.catalog import JsonObject
+from aggregator.json import JsonObject
 from aggregator.names import RESERVED, ServerName
 from aggregator.toolsearch.wording import listed, one_line
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from aggregator.catalog import as_object, is_object
+from aggregator.json import as_object, is_object
 from aggregator.toolsearch.excerpt import excerpt, references
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, inner_object, kind
 from aggregator.toolsearch.schema import (

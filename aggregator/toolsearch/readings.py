@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 from aggregator.toolsearch.arguments import unpacked
 from aggregator.toolsearch.schema import Json, is_array
 from aggregator.toolsearch.wording import compact

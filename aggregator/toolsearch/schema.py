@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 
 Json = Any
 """Any JSON value."""

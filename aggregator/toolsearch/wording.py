@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 from aggregator.toolsearch.schema import Json
 
 CUT = " [...]"

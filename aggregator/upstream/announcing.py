@@ -5,7 +5,7 @@ from typing import Protocol
 
 import anyio
 
-from aggregator.catalog import JsonObject
+from aggregator.json import JsonObject
 
 GATHERING = 0.1
 """Seconds to wait for more changes before one is announced: servers start in bursts."""

@@ -1,13 +1,14 @@
 """What servers log while nobody calls them, for every session that has asked for log messages."""
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import anyio
 
-from aggregator.catalog import JsonObject
 from aggregator.fleet.fleet import Fleet
+from aggregator.json import JsonObject
 from aggregator.names import ServerName
+from aggregator.rate import Rate
 from aggregator.upstream.caller import reaches
 from aggregator.upstream.conversation import Conversation
 
@@ -25,11 +26,13 @@ class Bulletin:
 
     def __init__(self, fleet: Fleet, audience: Callable[[], Iterable[Conversation]]) -> None:
         self._audience = audience
-        self._logged = defaultdict[ServerName, deque[float]](lambda: deque(maxlen=LOGGED_AT_ONCE))
+        self._rates = defaultdict[ServerName, Rate](
+            lambda: Rate(LOGGED_AT_ONCE, within=LOGGED_WITHIN)
+        )
         fleet.on_logged = self._take
 
     def _take(self, server: ServerName, params: JsonObject) -> None:
-        if self._is_flooded(self._logged[server]):
+        if not self._rates[server].admits(anyio.current_time()):
             return
         logger = params.get("logger")
         named = {**params, "logger": f"{server}/{logger}" if logger else server}
@@ -37,10 +40,3 @@ class Bulletin:
             least = conversation.log_level
             if least is not None and reaches(params.get("level"), least):
                 conversation.notices.put("notifications/message", named)
-
-    def _is_flooded(self, times: deque[float]) -> bool:
-        now = anyio.current_time()
-        if len(times) == LOGGED_AT_ONCE and now - times[0] < LOGGED_WITHIN:
-            return True
-        times.append(now)
-        return False

@@ -11,10 +11,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, RootModel, ValidationError
 
-from aggregator.catalog import JsonObject, as_object
 from aggregator.downstream.inflight import Announce, Era
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.questions import declared
+from aggregator.json import JsonObject, as_object
 from aggregator.upstream.conversation import Conversation
 
 Context = ServerRequestContext[Any, Any]

@@ -6,9 +6,10 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import JsonObject, Ready, ToolEntry, as_object
+from aggregator.catalog import Ready, ToolEntry
 from aggregator.errors import CallError, UnknownToolError
 from aggregator.fleet.fleet import Fleet
+from aggregator.json import JsonObject, as_object
 from aggregator.names import Ambiguous, ServerName, ToolName
 from aggregator.search import nearest
 from aggregator.toolsearch import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from aggregator.catalog import JsonObject
 from aggregator.downstream.inflight import Era
+from aggregator.json import JsonObject
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.notices import Notices
 from aggregator.upstream.session import Session

@@ -9,11 +9,12 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from aggregator.catalog import JsonObject, Ready, as_object
+from aggregator.catalog import Ready
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.questions import refusal_labelled
 from aggregator.errors import CallError
 from aggregator.fleet.fleet import Fleet
+from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.parking import Parking

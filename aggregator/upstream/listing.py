@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from aggregator.catalog import JsonObject
 from aggregator.clients import ClientProfile, profile
 from aggregator.exposure import (
     Deferral,
@@ -16,6 +15,7 @@ from aggregator.exposure import (
     visible,
 )
 from aggregator.fleet.fleet import Fleet
+from aggregator.json import JsonObject
 from aggregator.names import ToolName
 from aggregator.toolsearch import definitions, instructions
 from aggregator.upstream.conversation import Conversation

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from aggregator.catalog import JsonObject
+from aggregator.json import JsonObject
 
 MAX_WAITING = 100
 """Notices kept for a client that does not take them; the oldest are dropped."""

@@ -17,8 +17,8 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import JsonObject, is_object
 from aggregator.downstream.inflight import Announce, Caller, Era
+from aggregator.json import JsonObject, is_object
 
 MAX_PARKED = 256
 """Calls that may wait for answers, or to be collected, at a time."""

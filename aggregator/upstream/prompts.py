@@ -6,8 +6,9 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import Ready, as_object
+from aggregator.catalog import Ready
 from aggregator.fleet.fleet import Fleet
+from aggregator.json import as_object
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.forwarding import Errand, Forwarding

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from aggregator.catalog import as_object
+from aggregator.json import as_object
 from aggregator.memory import Memory, joined
 from aggregator.upstream.conversation import Conversation
 

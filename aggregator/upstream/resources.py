@@ -10,7 +10,6 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import as_object, items
 from aggregator.exposure import time_to_live
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.routes import Route, Routes
@@ -21,6 +20,7 @@ from aggregator.inspection import (
     tool_document,
     tools_document,
 )
+from aggregator.json import as_object, items
 from aggregator.names import ServerName, ToolName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Errand, Forwarding

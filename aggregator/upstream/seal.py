@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 
 VALID_FOR = 3600.0
 """Seconds a token can be used."""

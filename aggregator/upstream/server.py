@@ -24,11 +24,11 @@ from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
 from aggregator import __version__
-from aggregator.catalog import as_object, is_object
 from aggregator.downstream.inflight import Era
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.questions import declared
 from aggregator.fleet.fleet import Fleet
+from aggregator.json import as_object, is_object
 from aggregator.names import ToolName
 from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH
 from aggregator.upstream.announcing import Shown, announce

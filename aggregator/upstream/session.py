@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal, TypeGuard
+from typing import Literal
 
-from aggregator.catalog import Catalog, JsonObject, Ready, ToolEntry
+from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.json import JsonObject, is_array
 from aggregator.names import ServerName, ToolName
 
 MAX_LOADED = 40
@@ -161,7 +162,7 @@ class Session:
 
     def restore(self, data: object) -> None:
         """Take over an exported set; anything else is ignored."""
-        if _is_list(data):
+        if is_array(data):
             self.load(ToolName(item) for item in data if isinstance(item, str))
 
 
@@ -169,10 +170,6 @@ def digest(definition: JsonObject) -> str:
     """Return a digest that is the same for equal definitions, in any order of keys."""
     text = json.dumps(definition, sort_keys=True, default=dict)
     return sha256(text.encode()).hexdigest()
-
-
-def _is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
 
 
 def _known(catalog: Catalog) -> _Known:

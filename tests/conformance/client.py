@@ -18,7 +18,7 @@ from aggregator.app import IDENTITY
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.http.reach import reach
 from aggregator.fleet.fleet import Fleet
-from aggregator.memory import Oblivion
+from aggregator.memory import NoMemory
 from aggregator.names import ServerName
 from aggregator.upstream import Recollection, Upstream, make_server
 from tests.raw import Json, RawClient, raw_client
@@ -32,7 +32,7 @@ async def main(url: str) -> None:
     server = ServerConfig(NAME, "", type="http", url=url)
     config = Config(Path("servers.yaml"), {NAME: server}, Settings(surface="full"))
     fleet = Fleet(config, connect=reach, identity=IDENTITY)
-    upstream = make_server(fleet, Recollection(Oblivion(), config.path))
+    upstream = make_server(fleet, Recollection(NoMemory(), config.path))
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)

@@ -6,9 +6,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
-from aggregator.catalog import JsonObject, Ready
+from aggregator.catalog import Ready
 from aggregator.downstream.listening import LISTEN_PATIENCE, Listening
 from aggregator.downstream.questions import QUESTIONS_AT_ONCE
+from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.upstream import Upstream
 from tests.peers import Era, aggregating, ready, until

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.catalog import is_object
+from aggregator.json import is_object
 from aggregator.toolsearch import Conformed, conform
 from tests.toolsearch.test_arguments import JSON
 

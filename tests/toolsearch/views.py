@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aggregator.catalog import Catalog, JsonObject, Ready, ServerState, ToolEntry
+from aggregator.catalog import Catalog, Ready, ServerState, ToolEntry
+from aggregator.json import JsonObject
 from aggregator.names import Lookup, ServerName, ToolName, prefixes, qualify
 from aggregator.search import Index, Keywords
 from aggregator.toolsearch import Answer, Call, View, answer, parse_search

@@ -1,14 +1,13 @@
 """Changes to files: shown before they are made, made whole or not at all."""
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
 from aggregator.cli.environment import CommandError, Environment
+from aggregator.files import in_words, replace_file
 
 HIDDEN = "***"
 PRIVATE = 0o600
@@ -69,7 +68,7 @@ def make(changes: Sequence[Change]) -> None:
         except OSError as error:
             for each in done:
                 _write(Change(each.path, each.after, each.before))
-            reason = (error.strerror or "unknown reason").lower()
+            reason = in_words(error)
             raise CommandError(
                 f"`{change.path}` cannot be written: {reason}", "Nothing was changed"
             ) from None
@@ -87,7 +86,7 @@ def content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
+        reason = in_words(error)
         raise CommandError(f"`{path}` cannot be read: {reason}") from None
 
 
@@ -118,16 +117,7 @@ def _write(change: Change) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else _new_mode(change)
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(13, "Permission denied")
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(change.after)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    replace_file(path, change.after, mode=mode)
 
 
 def _new_mode(change: Change) -> int:

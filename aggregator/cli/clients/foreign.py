@@ -17,6 +17,7 @@ from aggregator.config import parse_config
 from aggregator.config.client import translate
 from aggregator.config.document import Value
 from aggregator.errors import ConfigError
+from aggregator.files import in_words
 
 KEYS = (
     ("mcpServers",),
@@ -73,7 +74,7 @@ def read_tree(path: Path) -> Tree:
     except FileNotFoundError:
         raise CommandError(f"`{path}` does not exist") from None
     except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
+        reason = in_words(error)
         raise CommandError(f"`{path}` cannot be read: {reason}") from None
     except ValueError as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else error

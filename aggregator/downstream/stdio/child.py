@@ -15,12 +15,12 @@ import anyio.to_thread
 from mcp.client.stdio import get_default_environment
 
 from aggregator.downstream.stdio.process import Pipes, Process, describe_status, spawn
-from aggregator.downstream.stdio.rate import Allowance
 from aggregator.downstream.stdio.tail import Redaction, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.pipes import MAX_NOISE, MessageReader, MessageWriter, close_pipe, discard
 from aggregator.jsonrpc.source import Source
+from aggregator.rate import Rate
 from aggregator.secrecy import secret_arguments
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -68,8 +68,8 @@ class Child:
         self._redact = Redaction({**dict(secret_arguments(spec.args)), **spec.env})
         self._words = Source(pipes.stderr.fileno())
         self._stderr = Tail()
-        self._stderr_allowance = Allowance(LOGGED_PER_MINUTE)
-        self._noise_allowance = Allowance(LOGGED_PER_MINUTE)
+        self._stderr_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
+        self._noise_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
         self._exited = anyio.Event()
         self._reader = MessageReader(
             pipes.stdout.fileno(),
@@ -170,14 +170,14 @@ class Child:
         while chunk := await self._words.read():
             self._stderr.add(chunk)
             for line in chunk[:LOGGED_BYTES].splitlines():
-                if not self._stderr_allowance.grant(monotonic()):
+                if not self._stderr_rate.admits(monotonic()):
                     break
                 self._log(f"stderr: {self._shown(line.decode(errors='replace'))}")
             await anyio.lowlevel.checkpoint()
 
     def _on_noise(self, noise: Noise) -> None:
         self.noise_count += 1
-        is_logged = self._noise_allowance.grant(monotonic())
+        is_logged = self._noise_rate.admits(monotonic())
         if self._reader.has_spoken and not is_logged:
             return
         # Made safe as a whole, before anything is changed that a secret could be known by.

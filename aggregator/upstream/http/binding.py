@@ -5,6 +5,7 @@ import socket
 from dataclasses import dataclass
 
 from aggregator.errors import AggregatorError
+from aggregator.files import in_words
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 256
@@ -78,7 +79,7 @@ def listen(binding: Binding) -> socket.socket:
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
-        reason = (error.strerror or str(error)).lower()
+        reason = in_words(error)
         raise BindingError(
             f"cannot listen on `{binding.authority}`: {reason}",
             "Choose another port, or stop the program that has this one",

@@ -5,6 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from aggregator.files import in_words
 from aggregator.upstream.http.binding import BindingError
 
 TOKEN_BYTES = 32
@@ -21,7 +22,7 @@ def ensure_token(path: Path) -> str:
     try:
         return _read(path) or _made(path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = in_words(error)
         raise BindingError(f"the token file `{path}` cannot be used: {reason}") from error
 
 

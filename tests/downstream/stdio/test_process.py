@@ -3,7 +3,6 @@
 import pytest
 
 from aggregator.downstream.stdio.process import describe_status
-from aggregator.downstream.stdio.rate import PERIOD, Allowance
 from aggregator.downstream.stdio.tail import Redaction, Tail, printable
 
 
@@ -18,14 +17,6 @@ from aggregator.downstream.stdio.tail import Redaction, Tail, printable
 )
 def test_how_a_process_ended(status: int, words: str):
     assert describe_status(status) == words
-
-
-def test_an_allowance_is_whole_again_after_a_minute():
-    allowance = Allowance(2)
-    assert [allowance.grant(now) for now in (0, 1, 2, 3)] == [True, True, False, False]
-    assert allowance.refused == 2
-    assert allowance.grant(PERIOD)
-    assert allowance.refused == 0
 
 
 def test_a_tail_keeps_the_last_whole_lines():

@@ -1,0 +1,33 @@
+"""JSON values as they came, and what kind of value each is."""
+
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+JsonObject = Mapping[str, Any]
+"""A JSON object as it came over the wire."""
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Whether a JSON value is an object."""
+    # Nearly all are plain dictionaries, and asking for those is far quicker.
+    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
+
+
+def as_object(value: object) -> JsonObject:
+    """Return a JSON value if it is an object, and an empty one in its place if not."""
+    return value if is_object(value) else {}
+
+
+def is_plain_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a value is an object as it comes out of a parser, which may be changed."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
+def items(value: object) -> list[Any]:
+    """Return a JSON value if it is an array, and an empty one in its place if not."""
+    return value if is_array(value) else []
