@@ -21,7 +21,10 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import Reloading
 from aggregator.memory import open_memory, state_path
 from aggregator.search.semantic.meaning import open_meaning
-from aggregator.upstream import Recollection, Upstream, make_server
+from aggregator.signals import Signal
+from aggregator.upstream.audience import Audience
+from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import claimed, standard_streams
 
 logger = logging.getLogger(__name__)
@@ -48,8 +51,8 @@ class Orders:
 
     def __init__(self, expect: Expect = lambda _config: None) -> None:
         self.stop = anyio.Event()
+        self.reload = Signal()
         self.expect = expect
-        self.reload: Callable[[], None] = lambda: None
 
 
 class Door(Protocol):
@@ -93,26 +96,34 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
         memory = open_memory(os.environ, enabled=settings.state)
         state = state_path(os.environ) if settings.state else None
         meaning = open_meaning(state, wanted=settings.semantic)
+        audience = Audience()
         fleet = Fleet(
             config,
             connect=lambda server: way_to(server, watchdog),
             identity=IDENTITY,
             memory=memory,
             meaning=meaning,
+            events=audience,
         )
         recollection = Recollection(memory, config.path)
-        server = make_server(fleet, recollection)
+        server = Upstream(fleet, audience, recollection)
         group.start_soon(recollection.save_changes)
         group.start_soon(meaning.run)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
         group.start_soon(_put_aside_what_stays, fleet)
         reloading = Reloading(fleet, os.environ, orders.expect)
-        orders.reload = reloading.reload
+        group.start_soon(_reload_when_told, reloading, orders)
         if config.settings.watch:
             group.start_soon(reloading.follow)
         yield server
         group.cancel_scope.cancel()
+
+
+async def _reload_when_told(reloading: Reloading, orders: Orders) -> None:
+    while True:
+        await orders.reload.wait()
+        reloading.reload()
 
 
 async def _put_aside_what_stays(fleet: Fleet) -> None:
@@ -120,8 +131,8 @@ async def _put_aside_what_stays(fleet: Fleet) -> None:
     known = 0
     while True:
         await fleet.changed.wait()
-        if len(fleet.catalog.entries) >= known + garbage.GROWTH:
-            known = len(fleet.catalog.entries)
+        if len(fleet.now.catalog.entries) >= known + garbage.GROWTH:
+            known = len(fleet.now.catalog.entries)
             garbage.put_aside()
 
 
@@ -201,7 +212,7 @@ async def _heed_signals(
         task_status.started()
         async for number in signals:
             if number == signal.SIGHUP:
-                orders.reload()
+                orders.reload.send()
             elif orders.stop.is_set():
                 os._exit(128 + number)
             else:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Literal
 
@@ -175,3 +176,38 @@ class Catalog:
     def failed(self) -> tuple[ServerName, ...]:
         """The servers given up on."""
         return tuple(name for name, state in self.servers.items() if isinstance(state, Failed))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What came and went since a client's last search."""
+
+    tools_added: tuple[ToolName, ...] = ()
+    tools_removed: tuple[ToolName, ...] = ()
+    servers_added: tuple[ServerName, ...] = ()
+    """Servers whose tools can be called now and could not before."""
+    servers_removed: tuple[ServerName, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any((self.tools_added, self.tools_removed, self.servers_added, self.servers_removed))
+
+
+def difference(before: Catalog, after: Catalog) -> Changes:
+    """Return what came and went between two catalogs."""
+    earlier, later = _ready(before), _ready(after)
+    return Changes(
+        tools_added=tuple(name for name in after.entries if name not in before.entries),
+        tools_removed=tuple(name for name in before.entries if name not in after.entries),
+        servers_added=tuple(name for name in later if name not in earlier),
+        servers_removed=tuple(name for name in earlier if name not in later),
+    )
+
+
+def _ready(catalog: Catalog) -> tuple[ServerName, ...]:
+    return tuple(name for name, state in catalog.servers.items() if isinstance(state, Ready))
+
+
+def digest(definition: JsonObject) -> str:
+    """Return a digest that is the same for equal definitions, in any order of keys."""
+    text = json.dumps(definition, sort_keys=True, default=dict)
+    return sha256(text.encode()).hexdigest()

@@ -21,7 +21,10 @@ from aggregator.downstream.link import Connect, Wire
 from aggregator.fleet.fleet import Fleet
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
-from aggregator.upstream import Recollection, Upstream, make_server
+from aggregator.signals import Signal
+from aggregator.upstream.audience import Audience
+from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.server import Upstream
 
 Era = Literal["handshake", "modern"]
 Context = ServerRequestContext[Any, Any]
@@ -213,14 +216,16 @@ async def aggregating(
     """
     named = [name for name in servers if name not in without]
     config = configured({name: options.get(name, {}) for name in named}, settings)
+    audience = Audience()
     fleet = Fleet(
         config,
         connect=lambda server: servers[server.name],
         identity=IDENTITY,
         jitter=lambda: 1.0,
         memory=memory,
+        events=audience,
     )
-    upstream = make_server(fleet, Recollection(memory or NoMemory(), config.path))
+    upstream = Upstream(fleet, audience, Recollection(memory or NoMemory(), config.path))
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)
@@ -249,8 +254,8 @@ def text_of(result: types.CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
 
 
-async def until(condition: Callable[[], bool], changed: Callable[[], anyio.Event]) -> None:
-    """Wait until something holds that can only change when an event is set."""
+async def until(condition: Callable[[], bool], changed: Callable[[], Signal | anyio.Event]) -> None:
+    """Wait until something holds that can only change when a signal is sent."""
     with anyio.fail_after(5):
         while not condition():
             await changed().wait()
@@ -259,7 +264,7 @@ async def until(condition: Callable[[], bool], changed: Callable[[], anyio.Event
 async def ready(upstream: Upstream) -> None:
     """Wait until no server is pending."""
     fleet = upstream.fleet
-    await until(lambda: not fleet.catalog.pending, lambda: fleet.changed)
+    await until(lambda: not fleet.now.catalog.pending, lambda: fleet.changed)
 
 
 async def keep_listening(client: Client) -> None:

@@ -15,7 +15,7 @@ from mcp.shared.transport_context import TransportContext
 
 from aggregator.app import serve_client
 from aggregator.downstream.link import Connect, Wire
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from tests.peers import Era
 
 Json = dict[str, Any]

@@ -1,10 +1,10 @@
 """All servers at once: run each, fold what they report into the current catalog."""
 
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.abc
@@ -12,15 +12,16 @@ import anyio.abc
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
-from aggregator.downstream.inflight import Caller
 from aggregator.downstream.link import Connect
 from aggregator.downstream.questions import joint
 from aggregator.downstream.server import Downstream, Surroundings
 from aggregator.errors import ServerUnavailableError
+from aggregator.fleet.now import Now
 from aggregator.json import JsonObject
 from aggregator.memory import Memory, NoMemory
-from aggregator.names import Ambiguous, Lookup, Register, ServerName, ToolName
+from aggregator.names import ServerName
 from aggregator.search.semantic.meaning import Meaning, NoMeaning
+from aggregator.signals import Signal
 
 if TYPE_CHECKING:
     from aggregator.fleet.indexing import Indexing
@@ -45,6 +46,28 @@ class Member:
     scope: anyio.CancelScope
 
 
+class Events(Protocol):
+    """Takes note of what servers say by themselves; must not block."""
+
+    def updated(self, server: ServerName, uri: str, /) -> None:
+        """Take note that a server says a resource has changed."""
+        ...
+
+    def logged(self, server: ServerName, params: JsonObject, /) -> None:
+        """Take note of a log message that belongs to no call."""
+        ...
+
+
+class _Nobody:
+    """Where nobody wants to know."""
+
+    def updated(self, _server: ServerName, _uri: str, /) -> None:
+        """Do nothing."""
+
+    def logged(self, _server: ServerName, _params: JsonObject, /) -> None:
+        """Do nothing."""
+
+
 class Fleet:
     """The servers, the catalog of what they offer, and the way to call it."""
 
@@ -57,22 +80,14 @@ class Fleet:
         jitter: Callable[[], float] = random.random,
         memory: Memory | None = None,
         meaning: Meaning | None = None,
+        events: Events | None = None,
     ) -> None:
-        self.config = config
-        self.problem: str | None = None
-        """Why the file as it is now is not the configuration in use, if it is not."""
-        self.catalog = Catalog.starting(config.enabled, anyio.current_time())
-        """What is known now: the one cell that requests read. Replaced, never changed."""
+        events = events or _Nobody()
+        self.now = Now.starting(config, anyio.current_time())
+        """The one cell that requests read. Replaced, never changed."""
+        self.changed = Signal()
+        """Sent when `now` is replaced."""
         self.meaning = meaning or NoMeaning()
-        self.changed = anyio.Event()
-        """Set when the catalog is replaced, and itself replaced with it."""
-        self._registers: dict[ServerName, tuple[Ready, Register]] = {}
-        self._lookup = Lookup()
-        self._looked_up = self.catalog
-        self.on_updated: Callable[[ServerName, str], None] = lambda _server, _uri: None
-        """Called when a server says that one of its resources has changed."""
-        self.on_logged: Callable[[ServerName, JsonObject], None] = lambda _server, _params: None
-        """Called when a server logs something that belongs to no call."""
         self._clients: list[JsonObject] = []
         self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or NoMemory())
@@ -80,8 +95,8 @@ class Fleet:
             report=self._report,
             identity=identity,
             capabilities=lambda: joint(self._clients),
-            on_updated=self._note_update,
-            on_logged=self._note_log,
+            on_updated=events.updated,
+            on_logged=events.logged,
             recall_era=eras.recall,
             note_era=eras.note,
         )
@@ -103,48 +118,20 @@ class Fleet:
         self._members = {name: recruit(server) for name, server in config.enabled.items()}
         self._arrivals = list(self._members.values())
         self._leavers: list[Member] = []
-        self._reconfigured = anyio.Event()
-
-    @property
-    def descriptions(self) -> Mapping[ServerName, str]:
-        """What the configuration says of each server."""
-        return {name: server.description for name, server in self.config.enabled.items()}
+        self._reconfigured = Signal()
 
     @cached_property
     def _indexing(self) -> "Indexing":
         # The first list does not wait for what only searches take.
         from aggregator.fleet.indexing import Indexing  # noqa: PLC0415 - see above
 
-        servers = list(self.config.enabled)
+        servers = list(self.now.config.enabled)
         return Indexing(servers, describe=self._description, show=self._show)
 
     @property
     def index(self) -> "Index":
         """What the tools in the catalog are found by."""
         return self._indexing.index
-
-    @property
-    def lookup(self) -> Lookup:
-        """The way from what a model calls a tool to its name."""
-        if self._looked_up is not self.catalog:
-            ready = [(n, s) for n, s in self.catalog.servers.items() if isinstance(s, Ready)]
-            self._registers = {name: self._register(name, state) for name, state in ready}
-            self._lookup = Lookup(tuple(register for _, register in self._registers.values()))
-            self._looked_up = self.catalog
-        return self._lookup
-
-    def _register(self, server: ServerName, state: Ready) -> tuple[Ready, Register]:
-        """Return the names of a server's tools, those known from before if they are the same."""
-        known = self._registers.get(server)
-        if known is not None and known[0].entries is state.entries:
-            return known
-        return state, Register(server, tuple((each.name, each.own_name) for each in state.entries))
-
-    def find(self, text: str) -> ToolName | Ambiguous | None:
-        """Find the tool a text means."""
-        # What is written as it is listed needs no other way, which has to be found out first.
-        name = ToolName(text)
-        return name if name in self.catalog.entries else self.lookup.find(text)
 
     async def run(
         self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -154,11 +141,10 @@ class Fleet:
             task_status.started()
             group.start_soon(self._indexing.run)
             while True:
-                reconfigured = self._reconfigured
                 while self._leavers:
                     group.start_soon(_let_go, self._leavers.pop())
                 if not self._arrivals:
-                    await reconfigured.wait()
+                    await self._reconfigured.wait()
                     continue
                 await self._pace()
                 # Whoever was to start may have left the configuration in the meantime.
@@ -179,33 +165,35 @@ class Fleet:
         self._arrivals = [each for each in self._arrivals if kept.get(each.server.name) is each]
         members: dict[ServerName, Member] = {}
         states: dict[ServerName, ServerState] = {}
+        before = self.now.catalog.servers
         for name, server in config.enabled.items():
             members[name] = kept.get(name) or self._recruit(server)
             pending = Pending(since=anyio.current_time())
-            states[name] = self.catalog.servers[name] if name in kept else pending
+            states[name] = before[name] if name in kept else pending
             if name not in kept:
                 self._arrivals.append(members[name])
-        for name in self.catalog.servers.keys() - kept.keys():
-            self._indexing.take(name, self.catalog.servers[name], Pending())
+        for name in before.keys() - kept.keys():
+            self._indexing.take(name, before[name], Pending())
         self.index.reorder(list(states))
-        self.config, self._members, self.catalog = config, members, Catalog(states)
-        self._tell_of_change()
-        reconfigured, self._reconfigured = self._reconfigured, anyio.Event()
-        reconfigured.set()
+        self._members = members
+        self._become(self.now.with_config(config, Catalog(states)))
+        self._reconfigured.send()
 
-    async def request(
-        self, server: ServerName, method: str, params: Mapping[str, Any], caller: Caller
-    ) -> dict[str, Any]:
-        """Send a client's request to a server and return the result as it came.
+    def report_problem(self, problem: str | None) -> None:
+        """Take note of why the file as it is now cannot be used, or that it can."""
+        if problem != self.now.problem:
+            self._become(self.now.with_problem(problem))
+
+    def server(self, name: ServerName) -> Downstream:
+        """Return a server that is configured.
 
         Raises:
-            CallError: The request could not be completed.
-            MCPError: The server answered with an error of its own.
+            ServerUnavailableError: It is no longer so.
         """
-        member = self._members.get(server)
+        member = self._members.get(name)
         if member is None:
-            raise ServerUnavailableError(server, "it is no longer configured")
-        return await member.downstream.request(method, params, caller)
+            raise ServerUnavailableError(name, "it is no longer configured")
+        return member.downstream
 
     async def watch(self, server: ServerName, uris: Collection[str]) -> None:
         """Be told when these resources of a server change, and no others.
@@ -228,11 +216,11 @@ class Fleet:
         Raises:
             ServerUnavailableError: It did not become ready.
         """
-        before = self.catalog.servers[server]
+        before = self._state(server)
         if isinstance(before, Ready):
             return
-        self._members[server].downstream.wake()
-        with anyio.move_on_after(self.config.servers[server].connect_timeout):
+        self.server(server).wake()
+        with anyio.move_on_after(self.now.config.servers[server].connect_timeout):
             while not _is_settled(self._state(server), before):
                 await self.changed.wait()
         state = self._state(server)
@@ -247,7 +235,7 @@ class Fleet:
 
     def _state(self, server: ServerName) -> ServerState:
         """Return the state of a server, also of one that has been taken out of the file."""
-        return self.catalog.servers.get(server) or Failed("it is no longer configured")
+        return self.now.catalog.servers.get(server) or Failed("it is no longer configured")
 
     async def _pace(self) -> None:
         """Let servers that are starting get on with it, but never wait for one that hangs."""
@@ -257,30 +245,24 @@ class Fleet:
 
     def _starting(self) -> int:
         waiting = {member.server.name for member in self._arrivals}
-        servers = self.catalog.servers.items()
+        servers = self.now.catalog.servers.items()
         return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
 
     def _report(self, server: ServerName, state: ServerState) -> None:
-        if self._indexing.take(server, self.catalog.servers[server], state):
+        if self._indexing.take(server, self._state(server), state):
             self._show(server, state)
 
     def _show(self, server: ServerName, state: ServerState) -> None:
-        self.catalog = self.catalog.updated(server, state)
-        self._tell_of_change()
+        self._become(self.now.with_state(server, state))
 
-    def _tell_of_change(self) -> None:
-        self.meaning.follow(self.catalog)
-        announced, self.changed = self.changed, anyio.Event()
-        announced.set()
-
-    def _note_update(self, server: ServerName, uri: str) -> None:
-        self.on_updated(server, uri)
-
-    def _note_log(self, server: ServerName, params: JsonObject) -> None:
-        self.on_logged(server, params)
+    def _become(self, now: Now) -> None:
+        """Have requests that come from here on work on another value."""
+        self.now = now
+        self.meaning.follow(now.catalog)
+        self.changed.send()
 
     def _description(self, server: ServerName) -> str:
-        return self.descriptions.get(server, "")
+        return self.now.descriptions.get(server, "")
 
 
 async def _keep(member: Member) -> None:

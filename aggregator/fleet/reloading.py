@@ -29,25 +29,24 @@ class Reloading:
 
     @property
     def _path(self) -> Path:
-        return self._fleet.config.path
+        return self._fleet.now.config.path
 
     def reload(self) -> None:
         """Read the file and apply it; one that cannot be used changes nothing."""
         try:
             config = load_config(self._path, self._environment)
         except ConfigError as error:
-            self._fleet.problem = str(error)
+            self._fleet.report_problem(str(error))
             logger.error("%s; going on with the configuration in use", error)  # noqa: TRY400
             return
-        self._fleet.problem = None
         self._expect(config)
         self._fleet.reconfigure(config)
         logger.info("%s: applied", self._path)
 
     async def follow(self) -> None:
         """Apply each change of the file, until the file itself says not to."""
-        async with aclosing(changes(self._path, self._fleet.config.digest)) as changed:
+        async with aclosing(changes(self._path, self._fleet.now.config.digest)) as changed:
             async for _ in changed:
-                if not self._fleet.config.settings.watch:
+                if not self._fleet.now.config.settings.watch:
                     return
                 self.reload()

@@ -1,6 +1,6 @@
 """Which server a prompt, a resource or a template of resources belongs to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,15 +51,18 @@ class Routes:
         """Every template by the form clients see."""
         return _told_apart(entry for state in self._ready for entry in state.offers.templates)
 
-    def shown_prompts(self) -> list[dict[str, Any]]:
+    @cached_property
+    def shown_prompts(self) -> Sequence[dict[str, Any]]:
         """Return the prompts as clients see them."""
         return [{**entry.prompt, "name": name} for name, entry in self.prompts.items()]
 
-    def shown_resources(self) -> list[dict[str, Any]]:
+    @cached_property
+    def shown_resources(self) -> Sequence[dict[str, Any]]:
         """Return the resources as clients see them."""
         return [{**entry.resource, "uri": uri} for uri, entry in self.resources.items()]
 
-    def shown_templates(self) -> list[dict[str, Any]]:
+    @cached_property
+    def shown_templates(self) -> Sequence[dict[str, Any]]:
         """Return the templates as clients see them."""
         return [{**entry.resource, "uriTemplate": uri} for uri, entry in self.templates.items()]
 

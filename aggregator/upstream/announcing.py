@@ -1,11 +1,11 @@
-"""Tell clients that the list changed: one loop that serves a session of either era."""
+"""Tell one client, or all that listen, that a list changed: one loop, in either era."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import anyio
 
-from aggregator.json import JsonObject
+from aggregator.signals import Signal
 
 GATHERING = 0.1
 """Seconds to wait for more changes before one is announced: servers start in bursts."""
@@ -13,41 +13,58 @@ RESTING = 0.3
 """Seconds between two announcements to the same client at the least."""
 
 
-class Changing(Protocol):
-    """Something that is replaced when it changes."""
-
-    @property
-    def changed(self) -> anyio.Event:
-        """Set at the next change."""
-        ...
-
-
 class Shown:
-    """The list a client was last told of, or has fetched."""
+    """A list as a client knows it: the one it has fetched, or was last told of."""
 
-    def __init__(self, tools: Sequence[JsonObject]) -> None:
-        self.tools = tools
+    def __init__(self, value: object = ()) -> None:
+        self._value = value
+
+    def show(self, value: object) -> None:
+        """Take note that the client knows this list now."""
+        self._value = value
+
+    def is_stale(self, value: object) -> bool:
+        """Say whether a list is another than the client knows of."""
+        return value is not self._value and value != self._value
 
 
-async def announce(
-    source: Changing,
-    *,
-    look: Callable[[], Sequence[JsonObject]],
-    shown: Shown,
-    tell: Callable[[], Awaitable[None]],
-) -> None:
-    """Tell a client whenever the list it would get is not the one it knows of.
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One list of which a client is kept told."""
+
+    look: Callable[[], object]
+    """Returns what the client would be given now."""
+    tell: Callable[[], Awaitable[None]]
+    shown: Shown = field(default_factory=Shown)
+
+    def begin(self) -> None:
+        """Take the list as it is for known."""
+        self.shown.show(self.look())
+
+    def is_stale(self) -> bool:
+        """Say whether the client would be given another list than it knows of."""
+        return self.shown.is_stale(self.look())
+
+    async def announce(self) -> None:
+        """Tell of the list as it is now."""
+        self.begin()
+        await self.tell()
+
+
+async def announce(changed: Signal, subjects: Sequence[Subject]) -> None:
+    """Tell a client whenever a list it would get is not the one it knows of.
 
     A level, not an edge: what is compared is the list itself, so a change that was taken back
     is not announced, and the last state always is.
     """
+    for subject in subjects:
+        subject.begin()
     while True:
-        changed = source.changed
-        tools = look()
-        if tools == shown.tools:
+        stale = [subject for subject in subjects if subject.is_stale()]
+        for subject in stale:
+            await subject.announce()
+        if stale:
+            await anyio.sleep(RESTING)
+        else:
             await changed.wait()
             await anyio.sleep(GATHERING)
-        else:
-            shown.tools = tools
-            await tell()
-            await anyio.sleep(RESTING)

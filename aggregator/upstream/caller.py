@@ -67,8 +67,6 @@ class ContextCaller:
             return {}
         if self.era == "modern":
             return declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY)))
-        if conversation.capabilities is None:
-            conversation.capabilities = declared(_introduced(self._ctx))
         return conversation.capabilities
 
     async def tell(self, method: str, params: JsonObject) -> None:
@@ -80,6 +78,10 @@ class ContextCaller:
         elif method == "notifications/message" and not self._wants(params.get("level")):
             return
         await notify(self._ctx.session, method, params, self._ctx.request_id)
+
+    async def tell_list_changed(self) -> None:
+        """Tell the client, now, that its list of tools has changed."""
+        await self._ctx.session.send_tool_list_changed()
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
         """Ask the client on the stream of its request.
@@ -127,7 +129,9 @@ def era_of(ctx: Context) -> Era:
     return "modern" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
 
 
-def _introduced(ctx: Context) -> JsonObject:
-    """Return what a client has declared in the handshake."""
+def introduced(ctx: Context) -> JsonObject:
+    """Return what a client has declared in the handshake that it can be asked."""
     known = ctx.session.client_capabilities
-    return {} if known is None else known.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if known is None:
+        return {}
+    return declared(known.model_dump(by_alias=True, mode="json", exclude_none=True))

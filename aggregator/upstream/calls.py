@@ -1,6 +1,7 @@
 """Calls of tools: find the entry that is meant, make the arguments fit, forward, translate."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -9,146 +10,131 @@ from mcp.shared.exceptions import MCPError
 from aggregator.catalog import Ready, ToolEntry
 from aggregator.errors import CallError, UnknownToolError
 from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.now import Now
 from aggregator.json import JsonObject, as_object
-from aggregator.names import Ambiguous, ServerName, ToolName
+from aggregator.names import Ambiguous, ServerName
 from aggregator.search import nearest
 from aggregator.toolsearch import (
     CALL_READ_ONLY_TOOL,
     CALL_TOOL,
+    CallRequest,
     Problem,
     conform,
     parse_call,
     unseen_problem,
 )
-from aggregator.upstream.caller import ContextCaller
-from aggregator.upstream.conversation import Conversation
-from aggregator.upstream.forwarding import Errand, Forwarding
-from aggregator.upstream.listing import Listing
-from aggregator.upstream.resources import Resources
+from aggregator.upstream.forwarding import Forward, Forwarding
+from aggregator.upstream.links import Links
+from aggregator.upstream.listing import budget
+from aggregator.upstream.request import Request
+
+RELAYS = (CALL_TOOL, CALL_READ_ONLY_TOOL)
+"""The meta-tools that call another tool."""
 
 
 class Calls:
     """Forwards calls to the servers they are meant for."""
 
-    def __init__(
-        self, fleet: Fleet, listing: Listing, forwarding: Forwarding, resources: Resources
-    ) -> None:
+    def __init__(self, fleet: Fleet, forwarding: Forwarding, links: Links) -> None:
         self._fleet = fleet
-        self._listing = listing
         self._forwarding = forwarding
-        self._resources = resources
+        self._links = links
 
-    async def direct(
-        self, conversation: Conversation, params: Mapping[str, Any], caller: ContextCaller
-    ) -> dict[str, Any]:
-        """Call an entry by its own name, whether it is visible or not.
+    async def answer(self, request: Request) -> dict[str, Any]:
+        """Answer `tools/call` of an entry, by its own name or through a meta-tool.
 
         Raises:
             MCPError: There is no such tool, or its server answered with an error of its own.
         """
+        asked = _read(request.params, request.now)
+        if isinstance(asked, Problem):
+            return failure(asked.text)
         try:
-            entry = await self.find(str(params.get("name")))
+            if (server := _awaited(asked.name, request.now)) is not None:
+                await self._fleet.until_ready(server)
+                request = replace(request, now=self._fleet.now)
+            entry = _find(asked.name, request.now)
+            forward = _prepare(entry, asked.arguments, request)
+            if isinstance(forward, Problem):
+                return failure(forward.text)
+            result = await self._forwarding.send(forward, request)
         except UnknownToolError as error:
+            if request.params["name"] in RELAYS:
+                return failure(str(error))
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except CallError as error:
             return failure(str(error))
-        arguments = params.get("arguments")
-        return await self._forward(conversation, entry, as_object(arguments), params, caller)
-
-    async def relayed(
-        self,
-        conversation: Conversation,
-        params: Mapping[str, Any],
-        caller: ContextCaller,
-        *,
-        read_only: bool,
-    ) -> dict[str, Any]:
-        """Call the entry that a call of `CallTool` or `CallReadOnlyTool` names."""
-        request = parse_call(params.get("arguments"), self._knows)
-        if isinstance(request, Problem):
-            return failure(request.text)
-        try:
-            entry = await self.find(request.name)
-        except CallError as error:
-            return failure(str(error))
-        if read_only and not entry.read_only:
-            return failure(
-                f"`{CALL_READ_ONLY_TOOL}` does not call `{entry.name}`, since it may change "
-                f"something. Use `{CALL_TOOL}` instead"
-            )
-        return await self._forward(conversation, entry, request.arguments, params, caller)
-
-    async def find(self, name: str) -> ToolEntry:
-        """Find the entry a name means; if its server is on its way, wait for it.
-
-        Raises:
-            UnknownToolError: No server offers it.
-            ServerUnavailableError: Its server is not there.
-        """
-        found = self._fleet.find(name)
-        if found is None and (server := self._awaited(name)) is not None:
-            await self._fleet.until_ready(server)
-            found = self._fleet.find(name)
-        if isinstance(found, str):
-            return self._fleet.catalog.entries[ToolName(found)]
-        if isinstance(found, Ambiguous):
-            raise UnknownToolError(
-                name, found.candidates, "Several tools have that name: use one of these"
-            )
-        raise UnknownToolError(name, nearest(name, self._fleet.catalog.entries), self._absent())
-
-    def _knows(self, name: str) -> bool:
-        return self._fleet.find(name) is not None
-
-    def _awaited(self, name: str) -> ServerName | None:
-        """Say which server that is not ready would offer a tool of this name."""
-        for server, state in self._fleet.catalog.servers.items():
-            prefix = self._fleet.config.servers[server].prefix.casefold()
-            if not isinstance(state, Ready) and f"__{prefix}__" in f"__{name}".casefold():
-                return server
-        return None
-
-    def _absent(self) -> str:
-        """Name the servers whose tools are not known, since the tool may be theirs."""
-        catalog = self._fleet.catalog
-        absent = [*catalog.pending, *catalog.failed]
-        if not absent:
-            return ""
-        names = ", ".join(f"`{name}`" for name in absent)
-        return f"It may belong to a server that is not connected: {names}"
-
-    async def _forward(
-        self,
-        conversation: Conversation,
-        entry: ToolEntry,
-        arguments: JsonObject,
-        params: Mapping[str, Any],
-        caller: ContextCaller,
-    ) -> dict[str, Any]:
-        session = conversation.session
-        seen = session.seen(entry)
-        if seen != "same":
-            conformed = conform(arguments, entry.input_schema)
-            if conformed.problems:
-                session.saw(entry)
-                return failure(
-                    unseen_problem(
-                        entry,
-                        conformed.problems,
-                        changed=seen == "changed",
-                        max_chars=self._listing.budget(conversation),
-                    )
-                )
-            arguments = conformed.arguments
-        session.used(entry.name)
-        own = {**params, "name": entry.own_name, "arguments": arguments}
-        errand = Errand(entry.server, "tools/call", own, entry.name)
-        try:
-            result = await self._forwarding.send(errand, caller)
-        except CallError as error:
-            return failure(str(error))
-        self._resources.learn(entry.server, result)
+        self._links.learn(entry.server, result)
         return result
+
+
+def _read(params: Mapping[str, Any], now: Now) -> CallRequest | Problem:
+    """Read which entry a call is meant for, and with which arguments."""
+    if params["name"] in RELAYS:
+        return parse_call(params.get("arguments"), lambda name: now.find(name) is not None)
+    return CallRequest(params["name"], as_object(params.get("arguments")))
+
+
+def _find(name: str, now: Now) -> ToolEntry:
+    """Find the entry a name means.
+
+    Raises:
+        UnknownToolError: No server offers it.
+    """
+    found = now.find(name)
+    if isinstance(found, str):
+        return now.catalog.entries[found]
+    if isinstance(found, Ambiguous):
+        raise UnknownToolError(
+            name, found.candidates, "Several tools have that name: use one of these"
+        )
+    raise UnknownToolError(name, nearest(name, now.catalog.entries), _absent(now))
+
+
+def _prepare(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forward | Problem:
+    """Make a call ready to be sent on; its arguments must fit what the model may not have seen."""
+    conversation = request.conversation
+    if request.params["name"] == CALL_READ_ONLY_TOOL and not entry.read_only:
+        return Problem(
+            f"`{CALL_READ_ONLY_TOOL}` does not call `{entry.name}`, since it may change "
+            f"something. Use `{CALL_TOOL}` instead"
+        )
+    seen = conversation.seen(entry)
+    if seen != "same":
+        conformed = conform(arguments, entry.input_schema)
+        if conformed.problems:
+            conversation.saw(entry)
+            text = unseen_problem(
+                entry,
+                conformed.problems,
+                changed=seen == "changed",
+                max_chars=budget(request.now, conversation),
+            )
+            return Problem(text)
+        arguments = conformed.arguments
+    conversation.used(entry.name)
+    own = {**request.params, "name": entry.own_name, "arguments": arguments}
+    return Forward(entry.server, "tools/call", own, entry.name)
+
+
+def _awaited(name: str, now: Now) -> ServerName | None:
+    """Say which server that is not ready would offer a tool of this name, if nobody else does."""
+    if now.find(name) is not None:
+        return None
+    for server, state in now.catalog.servers.items():
+        prefix = now.config.servers[server].prefix.casefold()
+        if not isinstance(state, Ready) and f"__{prefix}__" in f"__{name}".casefold():
+            return server
+    return None
+
+
+def _absent(now: Now) -> str:
+    """Name the servers whose tools are not known, since the tool may be theirs."""
+    absent = [*now.catalog.pending, *now.catalog.failed]
+    if not absent:
+        return ""
+    names = ", ".join(f"`{name}`" for name in absent)
+    return f"It may belong to a server that is not connected: {names}"
 
 
 def failure(text: str) -> dict[str, Any]:

@@ -1,26 +1,46 @@
-"""One client as we know it: its era, its name, and what its session has been shown."""
+"""One client for as long as it is connected: what it has loaded, been shown and been told."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Literal
 
-import anyio
-
+from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
 from aggregator.downstream.inflight import Era
 from aggregator.json import JsonObject
+from aggregator.names import ToolName
+from aggregator.signals import Signal
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.notices import Notices
-from aggregator.upstream.session import Session
 from aggregator.upstream.watches import Watcher
+
+MAX_LOADED = 40
+"""Tools one session may have loaded before the oldest unused ones leave."""
+
+MAX_CONVERSATIONS = 10_000
+"""Sessions of clients that are remembered at a time."""
+
+Seen = Literal["never", "same", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What a search did to the loaded set."""
+
+    added: tuple[ToolName, ...] = ()
+    dropped: tuple[ToolName, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.dropped)
 
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """What is remembered of one client for as long as it is connected."""
+    """The memory of one client; nothing of it is shared with another."""
 
-    era: Era
-    client: str
+    era: Era = "handshake"
+    client: str = ""
     """The name it gives itself, empty if it gives none."""
-    session: Session
+    max_loaded: int = MAX_LOADED
     has_memory: bool = True
     """Whether later requests can be told to come from the same client."""
     is_alone: bool = False
@@ -33,17 +53,149 @@ class Conversation:
 
     What this session shows is for later ones: a list must not change shape under a client.
     """
-    shown: Shown = field(default_factory=lambda: Shown(()))
-    relisted: anyio.Event = field(default_factory=anyio.Event)
-    capabilities: JsonObject | None = None
-    """What it can be asked, once that has been looked up; only for clients with a session."""
+    capabilities: JsonObject = field(default_factory=dict[str, Any])
+    """What it declared in the handshake that it can be asked."""
+    remembered: InitVar[Sequence[str]] = ()
+    """What an earlier session of the same client had loaded."""
     log_level: str | None = None
     """The least level of log messages it has asked for."""
+    observed_relist: bool | None = None
+    """Has this client been seen to list again after a promotion? `None`: not yet known."""
+    shown: Shown = field(default_factory=Shown)
+    """The list of tools as the client knows it."""
     watcher: Watcher = field(default_factory=Watcher)
     notices: Notices = field(default_factory=Notices)
+    _loaded: dict[ToolName, int] = field(default_factory=dict[ToolName, int])
+    """Each loaded tool in the order of loading, with when it was last used; 0 is never."""
+    _uses: int = 0
+    _first_list: frozenset[str] | None = None
+    _last_list: frozenset[str] = frozenset()
+    _promotion: Literal["listed", "announced", "answered"] = "listed"
+    _listed: Signal = field(default_factory=Signal)
+    _sent: dict[ToolName, JsonObject] = field(default_factory=dict[ToolName, JsonObject])
+    _told: Catalog | None = None
 
-    def lists(self, tools: Sequence[JsonObject]) -> None:
-        """Note that the client has fetched the list."""
-        self.shown.tools = tools
-        self.session.listed(tool["name"] for tool in tools)
-        self.relisted.set()
+    def __post_init__(self, remembered: Sequence[str]) -> None:
+        self.load(map(ToolName, remembered))
+
+    def __repr__(self) -> str:
+        return f"<Conversation {self.client or 'unnamed'} {self.era} {len(self._loaded)} loaded>"
+
+    @property
+    def loaded(self) -> tuple[ToolName, ...]:
+        """The tools that searches have found, in the order they were loaded."""
+        return tuple(self._loaded)
+
+    def load(self, names: Iterable[ToolName]) -> Loading:
+        """Add found tools, best first; over the cap, make room by dropping one batch."""
+        found = tuple(dict.fromkeys(names))[: self.max_loaded]
+        added = tuple(name for name in found if name not in self._loaded)
+        dropped = self._surplus(len(self._loaded) + len(added), keep=found)
+        for name in dropped:
+            del self._loaded[name]
+        self._loaded |= dict.fromkeys(added, 0)
+        return Loading(added, dropped)
+
+    def _surplus(self, size: int, keep: Sequence[ToolName]) -> tuple[ToolName, ...]:
+        """Choose what leaves: first the never used, oldest first, then the longest unused."""
+        if size <= self.max_loaded:
+            return ()
+
+        # A quarter at a time: each drop changes the head of the list, which clients cache.
+        batch = max(size - self.max_loaded, self.max_loaded // 4)
+        candidates = [name for name in self._loaded if name not in set(keep)]
+        leaving = set(sorted(candidates, key=self._loaded.__getitem__)[:batch])
+        return tuple(name for name in self._loaded if name in leaving)
+
+    def used(self, name: ToolName) -> None:
+        """Note that a tool was called, so that it stays loaded longer than idle ones."""
+        if name in self._loaded:
+            self._uses += 1
+            self._loaded[name] = self._uses
+
+    def promoted(self, tools: Sequence[JsonObject]) -> None:
+        """Note that the client is told of a list that a search has changed."""
+        self.shown.show(tools)
+        self._promotion = "announced"
+
+    def answered(self) -> None:
+        """Note that the answer to the search which changed the list has been sent."""
+        if self._promotion == "announced":
+            self._promotion = "answered"
+
+    def listed(self, tools: Sequence[JsonObject]) -> None:
+        """Note that the client has asked for the list, and what it was given."""
+        self.shown.show(tools)
+        self._last_list = frozenset(tool["name"] for tool in tools)
+        if self._first_list is None:
+            self._first_list = self._last_list
+        if self._promotion != "listed":
+            self._promotion = "listed"
+            self.observed_relist = True
+            self._listed.send()
+
+    async def until_listed(self) -> None:
+        """Wait until the client has fetched the list that it was last told of."""
+        while self._promotion != "listed":
+            await self._listed.wait()
+
+    def called(self) -> None:
+        """Note that the client has called something; without a new list, it did not re-list."""
+        # Some clients list again only after the answer, so only a later call is proof. A client
+        # that has listed again once can: one miss under load does not unlearn it.
+        if self._promotion == "answered" and self.observed_relist is None:
+            self.observed_relist = False
+
+    def shows(self, name: str, *, relists: bool | None) -> bool:
+        """Is this name in the list that the client's model works with?"""
+        return name in self.list_of(relists=relists)
+
+    def list_of(self, *, relists: bool | None) -> frozenset[str]:
+        """Return the names in the list that the client's model works with."""
+        # A client that does not hand late tools to its model works with the first list for good.
+        names = self._first_list if relists is False else self._last_list
+        return names or frozenset()
+
+    def wants_logs(self, level: str | None) -> None:
+        """Note the least level of log messages that the client asks for."""
+        self.log_level = level
+
+    def saw(self, entry: ToolEntry) -> None:
+        """Note that the client has been sent an entry's definition."""
+        self._sent[entry.name] = entry.tool
+
+    def seen(self, entry: ToolEntry) -> Seen:
+        """Say whether the client was sent this very definition, another one, or none."""
+        sent = self._sent.get(entry.name)
+        if sent is None:
+            return "never"
+        return "same" if sent is entry.tool or digest(sent) == digest(entry.tool) else "changed"
+
+    def changes(self, catalog: Catalog) -> Changes | None:
+        """Return what came and went since the last time this was asked; `None` if nothing."""
+        before, self._told = self._told, catalog
+        return None if before is None else difference(before, catalog) or None
+
+
+class Conversations:
+    """The clients that are connected, by what tells them apart."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Conversation] = {}
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return iter(self._known.values())
+
+    def of(self, key: str, begin: Callable[[], Conversation]) -> Conversation:
+        """Find what is remembered of a client, or begin to remember."""
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = begin()
+            if len(self._known) > MAX_CONVERSATIONS:
+                # A client that opens sessions and never says it is ready is not seen to leave.
+                del self._known[next(iter(self._known))]
+        return known
+
+    def forget(self, key: str) -> None:
+        """Drop what is remembered of a client that has left."""
+        self._known.pop(key, None)

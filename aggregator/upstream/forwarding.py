@@ -12,12 +12,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from aggregator.catalog import Ready
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.questions import refusal_labelled
+from aggregator.downstream.server import Downstream
 from aggregator.errors import CallError
 from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.now import Now
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.parking import Parking
+from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, is_input_required, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError, Sealer
 
@@ -29,7 +32,7 @@ RESOURCE_NOT_FOUND = -32002
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Forward:
     """One request on its way to a server."""
 
     server: ServerName
@@ -48,88 +51,84 @@ class Forwarding:
         self._sealer = Sealer()
         self.parking = Parking()
 
-    async def send(self, errand: Errand, caller: ContextCaller) -> dict[str, Any]:
+    async def send(self, forward: Forward, request: Request) -> dict[str, Any]:
         """Send a request on and return its result in the form of the client's era.
 
         Raises:
             CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
-        params = _forwarded(errand.params)
-
-        async def run(behind: Caller) -> dict[str, Any]:
-            return await self._fleet.request(errand.server, errand.method, params, behind)
-
+        caller = request.caller
+        server = self._fleet.server(forward.server)
+        params = _forwarded(forward.params)
+        is_modern = _speaks_modern(request.now, forward.server)
         try:
-            if caller.era == "modern":
-                return _stripped(await self._modern(errand, params, caller))
-            if not self._speaks_modern(errand.server):
-                return _stripped(await run(caller))
-            return _stripped(await self._in_rounds(errand, params, caller))
+            if caller.era == "handshake" and is_modern:
+                result = await fulfil(server, forward.method, params, caller)
+            elif caller.era == "handshake":
+                result = await server.request(forward.method, params, caller)
+            elif is_modern:
+                result = await self._pass(server, forward, params, caller)
+            else:
+                result = await self._park(server, forward, params, caller)
         except MCPError as error:
-            raise _translated(refusal_labelled(errand.server, error), caller) from error
+            raise _translated(refusal_labelled(forward.server, error), caller) from error
+        return _stripped(result)
 
-    async def send_or_refuse(self, errand: Errand, caller: ContextCaller) -> dict[str, Any]:
+    async def send_or_refuse(self, forward: Forward, request: Request) -> dict[str, Any]:
         """Send a request whose result cannot say in words that it failed.
 
         Raises:
             MCPError: The request could not be completed.
         """
         try:
-            return await self.send(errand, caller)
+            return await self.send(forward, request)
         except CallError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
-    async def _in_rounds(
-        self, errand: Errand, params: dict[str, Any], caller: ContextCaller
-    ) -> dict[str, Any]:
-        async def send(again: Mapping[str, Any]) -> dict[str, Any]:
-            return await self._fleet.request(errand.server, errand.method, again, caller)
-
-        return await fulfil(send, params, caller, errand.server)
-
-    async def _modern(
-        self, errand: Errand, params: dict[str, Any], caller: ContextCaller
-    ) -> dict[str, Any]:
-        binding = Binding(caller.principal, errand.server, errand.method, errand.subject)
-        state = self._opened(params, binding)
-        if "ticket" in state:
-            answers = as_object(params.get("inputResponses"))
-            return self._parked(
-                await self.parking.resume(state["ticket"], answers, caller), binding
-            )
-        if self._speaks_modern(errand.server):
-            return await self._straight(errand, params, state, caller, binding)
-        own = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
-
-        async def run(behind: Caller) -> dict[str, Any]:
-            return await self._fleet.request(errand.server, errand.method, own, behind)
-
-        if not caller.capabilities:
-            return await run(caller)
-        return self._parked(await self.parking.begin(run, caller), binding)
-
-    async def _straight(
-        self,
-        errand: Errand,
-        params: dict[str, Any],
-        state: JsonObject,
-        caller: ContextCaller,
-        binding: Binding,
+    async def _pass(
+        self, server: Downstream, forward: Forward, params: dict[str, Any], caller: ContextCaller
     ) -> dict[str, Any]:
         """Pass a round trip of the modern era through, its state sealed."""
-        own = {key: value for key, value in params.items() if key != "requestState"}
+        binding = _binding(forward, caller)
+        state = self._opened(params, binding)
+        if "ticket" in state:
+            return await self._resume(state["ticket"], params, caller, binding)
+        params.pop("requestState", None)
         if "state" in state:
-            own["requestState"] = state["state"]
-        result = await self._fleet.request(errand.server, errand.method, own, caller)
+            params["requestState"] = state["state"]
+        result = await server.request(forward.method, params, caller)
         if not is_input_required(result):
             return result
-        result = with_labels(result, errand.server)
+        result = with_labels(result, forward.server)
         if isinstance(result.get("requestState"), str):
             result["requestState"] = self._sealed({"state": result["requestState"]}, binding)
         return result
 
-    def _parked(self, outcome: dict[str, Any] | str, binding: Binding) -> dict[str, Any]:
+    async def _park(
+        self, server: Downstream, forward: Forward, params: dict[str, Any], caller: ContextCaller
+    ) -> dict[str, Any]:
+        """Send a request of the modern era to a server that asks in the middle of it."""
+        binding = _binding(forward, caller)
+        state = self._opened(params, binding)
+        if "ticket" in state:
+            return await self._resume(state["ticket"], params, caller, binding)
+        own = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
+        if not caller.capabilities:
+            return await server.request(forward.method, own, caller)
+
+        async def run(behind: Caller) -> dict[str, Any]:
+            return await server.request(forward.method, own, behind)
+
+        return self._outcome(await self.parking.begin(run, caller), binding)
+
+    async def _resume(
+        self, ticket: str, params: JsonObject, caller: ContextCaller, binding: Binding
+    ) -> dict[str, Any]:
+        answers = as_object(params.get("inputResponses"))
+        return self._outcome(await self.parking.resume(ticket, answers, caller), binding)
+
+    def _outcome(self, outcome: dict[str, Any] | str, binding: Binding) -> dict[str, Any]:
         """Make a result of what became of a call: its own, or its questions."""
         if not isinstance(outcome, str):
             return outcome
@@ -152,9 +151,14 @@ class Forwarding:
                 types.INVALID_PARAMS, "`requestState` was not issued for this request"
             ) from None
 
-    def _speaks_modern(self, server: ServerName) -> bool:
-        state = self._fleet.catalog.servers.get(server)
-        return isinstance(state, Ready) and state.era in MODERN_PROTOCOL_VERSIONS
+
+def _binding(forward: Forward, caller: ContextCaller) -> Binding:
+    return Binding(caller.principal, forward.server, forward.method, forward.subject)
+
+
+def _speaks_modern(now: Now, server: ServerName) -> bool:
+    state = now.catalog.servers.get(server)
+    return isinstance(state, Ready) and state.era in MODERN_PROTOCOL_VERSIONS
 
 
 def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-import anyio
-
 from aggregator.json import JsonObject
+from aggregator.signals import Signal
 
 MAX_WAITING = 100
 """Notices kept for a client that does not take them; the oldest are dropped."""
@@ -16,17 +15,16 @@ class Notices:
 
     def __init__(self) -> None:
         self._waiting = deque[tuple[str, JsonObject]](maxlen=MAX_WAITING)
-        self._stirred = anyio.Event()
+        self._added = Signal()
 
     def put(self, method: str, params: JsonObject) -> None:
         """Have the client told."""
         self._waiting.append((method, params))
-        self._stirred.set()
+        self._added.send()
 
     async def run(self, tell: Callable[[str, JsonObject], Awaitable[None]]) -> None:
         """Tell the client, in order, until cancelled."""
         while True:
-            await self._stirred.wait()
-            self._stirred = anyio.Event()
             while self._waiting:
                 await tell(*self._waiting.popleft())
+            await self._added.wait()

@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.downstream.inflight import Announce, Caller, Era
 from aggregator.json import JsonObject, is_object
+from aggregator.signals import Signal
 
 MAX_PARKED = 256
 """Calls that may wait for answers, or to be collected, at a time."""
@@ -35,6 +36,11 @@ class _Question:
     answered: anyio.Event = field(default_factory=anyio.Event)
     answer: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    def settle(self, answer: JsonObject) -> None:
+        """Take the client's answer."""
+        self.answer = dict(answer)
+        self.answered.set()
+
 
 class _Call:
     """One call that may be parked; to its server it is the client."""
@@ -43,8 +49,8 @@ class _Call:
         self.ticket = uuid4().hex
         self.caller = caller
         self.scope = anyio.CancelScope()
-        self.news = anyio.Event()
-        """Set when there is a question or the outcome, and itself replaced with it."""
+        self.news = Signal()
+        """Sent when there is a question or the outcome."""
         self.outcome: dict[str, Any] | Exception | None = None
         self.collected = anyio.Event()
         """Set when the outcome has been given to a request."""
@@ -83,7 +89,7 @@ class _Call:
             raise MCPError(types.INTERNAL_ERROR, "Too many calls wait for answers already")
         key, question = f"question-{next(self._numbers)}", _Question(method, params)
         self._questions[key] = question
-        self.stir()
+        self.news.send()
         try:
             await question.answered.wait()
         finally:
@@ -93,9 +99,7 @@ class _Call:
     def answer(self, responses: Mapping[str, Any]) -> None:
         """Take the client's answers to questions that are still open."""
         for key in [key for key in self._questions if is_object(responses.get(key))]:
-            question = self._questions.pop(key)
-            question.answer = dict(responses[key])
-            question.answered.set()
+            self._questions.pop(key).settle(responses[key])
 
     async def finish(self, run: Run) -> None:
         """Take the call to its outcome."""
@@ -103,12 +107,13 @@ class _Call:
             self.outcome = await run(self)
         except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
             self.outcome = error
-        self.stir()
+        self.news.send()
 
-    def stir(self) -> None:
-        """Have all requests that wait look again."""
-        news, self.news = self.news, anyio.Event()
-        news.set()
+    def end(self) -> None:
+        """Have an outcome for whoever still waits, if it has none."""
+        if self.outcome is None:
+            self.outcome = MCPError(types.INVALID_PARAMS, "The call was given up")
+        self.news.send()
 
     @contextmanager
     def awaited(self, caller: Caller) -> Generator[None, None, None]:
@@ -210,7 +215,5 @@ class Parking:
                 await call.finish(run)
                 await call.collected.wait()
         finally:
-            if call.outcome is None:
-                call.outcome = MCPError(types.INVALID_PARAMS, "The call was given up")
             self._calls.pop(call.ticket, None)
-            call.stir()
+            call.end()

@@ -7,12 +7,12 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready
-from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.now import Now
 from aggregator.json import as_object
 from aggregator.names import ServerName
-from aggregator.upstream.caller import ContextCaller
-from aggregator.upstream.forwarding import Errand, Forwarding
-from aggregator.upstream.resources import OWN_SCHEME, Resources
+from aggregator.upstream.forwarding import Forward, Forwarding
+from aggregator.upstream.request import Request
+from aggregator.upstream.resources import OWN_SCHEME
 
 MAX_COMPLETIONS = 100
 """Values that the protocol allows in one answer."""
@@ -23,74 +23,67 @@ NO_COMPLETION: dict[str, Any] = {"completion": {"values": []}}
 class Prompts:
     """Answers what clients ask about prompts."""
 
-    def __init__(self, fleet: Fleet, forwarding: Forwarding, resources: Resources) -> None:
-        self._fleet = fleet
+    def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
-        self._resources = resources
 
-    def listing(self) -> list[dict[str, Any]]:
-        """Return every prompt there is now."""
-        return self._resources.routes.shown_prompts()
-
-    def answer_list(self, caller: ContextCaller) -> dict[str, Any]:
-        """Answer `prompts/list`: one page."""
-        return self._resources.cached(caller, {"prompts": self.listing()})
-
-    async def get(self, params: Mapping[str, Any], caller: ContextCaller) -> dict[str, Any]:
+    async def get(self, request: Request) -> dict[str, Any]:
         """Get a prompt from its server.
 
         Raises:
             MCPError: There is no such prompt, or its server answered with an error.
         """
-        name = str(params["name"])
-        entry = self._resources.routes.prompts.get(name)
+        name = str(request.params["name"])
+        entry = request.now.routes.prompts.get(name)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt `{name}`")
-        own = {**params, "name": entry.own_name}
-        return await self._forwarding.send_or_refuse(
-            Errand(entry.server, "prompts/get", own, name), caller
-        )
+        own = {**request.params, "name": entry.own_name}
+        forward = Forward(entry.server, "prompts/get", own, name)
+        return await self._forwarding.send_or_refuse(forward, request)
 
-    async def complete(self, params: Mapping[str, Any], caller: ContextCaller) -> dict[str, Any]:
+    async def complete(self, request: Request) -> dict[str, Any]:
         """Have the server of a prompt or a template complete an argument.
 
         Raises:
             MCPError: There is no such prompt or template, or its server answered with an error.
         """
-        if str(as_object(params.get("ref")).get("uri")).startswith(OWN_SCHEME):
-            return self._complete_name(as_object(params.get("argument")))
-        server, reference = self._referred(as_object(params.get("ref")))
-        if not self._completes(server):
+        reference = as_object(request.params.get("ref"))
+        if str(reference.get("uri")).startswith(OWN_SCHEME):
+            return _complete_name(as_object(request.params.get("argument")), request.now)
+        server, own = _resolve(reference, request.now)
+        if not _completes(server, request.now):
             return NO_COMPLETION
-        errand = Errand(server, "completion/complete", {**params, "ref": reference}, "")
-        return await self._forwarding.send_or_refuse(errand, caller)
+        forward = Forward(server, "completion/complete", {**request.params, "ref": own}, "")
+        return await self._forwarding.send_or_refuse(forward, request)
 
-    def _complete_name(self, argument: Mapping[str, Any]) -> dict[str, Any]:
-        """Complete the one argument that our own templates have: the name of a tool."""
-        begin = str(argument.get("value", ""))
-        names = [name for name in self._fleet.catalog.entries if name.startswith(begin)]
-        shown = names[:MAX_COMPLETIONS]
-        return {
-            "completion": {
-                "values": shown,
-                "total": len(names),
-                "hasMore": len(shown) < len(names),
-            }
-        }
 
-    def _referred(self, reference: Mapping[str, Any]) -> tuple[ServerName, dict[str, Any]]:
-        """Return whose a reference is, in its server's words."""
-        routes = self._resources.routes
-        if reference.get("type") == "ref/prompt":
-            prompt = routes.prompts.get(str(reference.get("name")))
-            if prompt is not None:
-                return prompt.server, {**reference, "name": prompt.own_name}
-        else:
-            route = routes.find(str(reference.get("uri")))
-            if route is not None:
-                return route.server, {**reference, "uri": route.uri}
-        raise MCPError(types.INVALID_PARAMS, "There is no such prompt or resource template")
+def answer_list(request: Request) -> dict[str, Any]:
+    """Answer `prompts/list`: one page."""
+    return request.cacheable({"prompts": list(request.now.routes.shown_prompts)})
 
-    def _completes(self, server: ServerName) -> bool:
-        state = self._fleet.catalog.servers.get(server)
-        return isinstance(state, Ready) and state.offers.completes
+
+def _complete_name(argument: Mapping[str, Any], now: Now) -> dict[str, Any]:
+    """Complete the one argument that our own templates have: the name of a tool."""
+    begin = str(argument.get("value", ""))
+    names = [name for name in now.catalog.entries if name.startswith(begin)]
+    shown = names[:MAX_COMPLETIONS]
+    return {
+        "completion": {"values": shown, "total": len(names), "hasMore": len(shown) < len(names)}
+    }
+
+
+def _resolve(reference: Mapping[str, Any], now: Now) -> tuple[ServerName, dict[str, Any]]:
+    """Return whose a reference is, in its server's words."""
+    if reference.get("type") == "ref/prompt":
+        prompt = now.routes.prompts.get(str(reference.get("name")))
+        if prompt is not None:
+            return prompt.server, {**reference, "name": prompt.own_name}
+    else:
+        route = now.routes.find(str(reference.get("uri")))
+        if route is not None:
+            return route.server, {**reference, "uri": route.uri}
+    raise MCPError(types.INVALID_PARAMS, "There is no such prompt or resource template")
+
+
+def _completes(server: ServerName, now: Now) -> bool:
+    state = now.catalog.servers.get(server)
+    return isinstance(state, Ready) and state.offers.completes

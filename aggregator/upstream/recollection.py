@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from aggregator.json import as_object
+from aggregator.json import JsonObject, as_object, items
 from aggregator.memory import Memory, joined
 from aggregator.upstream.conversation import Conversation
 
@@ -37,13 +37,17 @@ class Recollection:
         self._clock = clock
         self._changed = anyio.Event()
 
-    def begin(self, conversation: Conversation) -> None:
-        """Give a new session what an earlier one of the same client left behind."""
-        learned = as_object(self._memory.get(CLIENTS, conversation.client)).get("relists")
-        conversation.known_relist = learned if isinstance(learned, bool) else None
-        left = as_object(self._memory.get(LOADED, self._key(conversation)))
-        if conversation.is_alone and self._is_left_behind(left):
-            conversation.session.restore(left.get("tools"))
+    def relists(self, client: str) -> bool | None:
+        """Say whether clients of this name list again when told to, if earlier ones have shown."""
+        learned = as_object(self._memory.get(CLIENTS, client)).get("relists")
+        return learned if isinstance(learned, bool) else None
+
+    def loaded(self, client: str) -> Sequence[str]:
+        """Return what an earlier session of the same client has left behind."""
+        left = as_object(self._memory.get(LOADED, self.key(client)))
+        if not self._is_left_behind(left):
+            return ()
+        return [name for name in items(left.get("tools")) if isinstance(name, str)]
 
     def note(self, conversation: Conversation) -> None:
         """Remember how things stand with a session that goes on."""
@@ -65,19 +69,20 @@ class Recollection:
             self._memory.save()
 
     def _keep(self, conversation: Conversation, *, owner: int) -> None:
-        observed = conversation.session.observed_relist
+        observed = conversation.observed_relist
         if observed is not None:
             self._memory.put(CLIENTS, conversation.client, {"relists": observed})
-        tools = conversation.session.export()
+        tools = list(conversation.loaded)
         if tools and conversation.is_alone:
             left: dict[str, Any] = {"tools": tools, "at": self._clock(), "owner": owner}
-            self._memory.put(LOADED, self._key(conversation), left)
+            self._memory.put(LOADED, self.key(conversation.client), left)
         self._changed.set()
 
-    def _key(self, conversation: Conversation) -> str:
-        return joined(self._place, conversation.client)
+    def key(self, client: str) -> str:
+        """Return under which name a client's set is kept."""
+        return joined(self._place, client)
 
-    def _is_left_behind(self, left: Any) -> bool:  # noqa: ANN401 - what a file says
+    def _is_left_behind(self, left: JsonObject) -> bool:
         at, owner = left.get("at"), left.get("owner")
         if not isinstance(at, int | float) or not isinstance(owner, int):
             return False

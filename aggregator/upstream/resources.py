@@ -1,8 +1,7 @@
 """Resources of all servers, and our own beside them: listed, read, watched."""
 
 import json
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,9 +9,8 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.exposure import time_to_live
-from aggregator.fleet.fleet import Fleet
-from aggregator.fleet.routes import Route, Routes
+from aggregator.fleet.now import Now
+from aggregator.fleet.routes import Route
 from aggregator.inspection import (
     SERVERS_URI,
     TOOLS_URI,
@@ -20,14 +18,12 @@ from aggregator.inspection import (
     tool_document,
     tools_document,
 )
-from aggregator.json import as_object, items
-from aggregator.names import ServerName, ToolName
-from aggregator.upstream.caller import ContextCaller
-from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Errand, Forwarding
+from aggregator.names import ToolName
+from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Forward, Forwarding
+from aggregator.upstream.links import Links
+from aggregator.upstream.request import Request
+from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.watches import Watcher, Watches
-
-MAX_LEARNED = 4096
-"""Links in results that are remembered, so that they can be followed."""
 
 OWN_SCHEME = "catalog://"
 """What the URIs of our own resources begin with."""
@@ -65,156 +61,120 @@ OWN_TEMPLATES: tuple[dict[str, Any], ...] = (
 class Resources:
     """Answers what clients ask about resources."""
 
-    def __init__(self, fleet: Fleet, forwarding: Forwarding) -> None:
-        self._fleet = fleet
+    def __init__(
+        self, forwarding: Forwarding, subscriptions: Subscriptions, watches: Watches, links: Links
+    ) -> None:
         self._forwarding = forwarding
-        self._routes = Routes(fleet.catalog)
-        self._learned = OrderedDict[str, ServerName]()
-        self.watches = Watches(fleet)
+        self._subscriptions = subscriptions
+        self._watches = watches
+        self._links = links
 
-    @property
-    def routes(self) -> Routes:
-        """The way to every resource and prompt there is now."""
-        if self._routes.catalog is not self._fleet.catalog:
-            self._routes = Routes(self._fleet.catalog)
-        return self._routes
-
-    def listing(self) -> list[dict[str, Any]]:
-        """Return every resource there is now."""
-        return [*OWN_RESOURCES, *self.routes.shown_resources()]
-
-    def answer_list(self, caller: ContextCaller) -> dict[str, Any]:
-        """Answer `resources/list`: one page."""
-        return self.cached(caller, {"resources": self.listing()})
-
-    def answer_templates(self, caller: ContextCaller) -> dict[str, Any]:
-        """Answer `resources/templates/list`: one page."""
-        templates = [*OWN_TEMPLATES, *self.routes.shown_templates()]
-        return self.cached(caller, {"resourceTemplates": templates})
-
-    def cached(self, caller: ContextCaller, answer: dict[str, Any]) -> dict[str, Any]:
-        """Say, where that must be said, how long an answer may be kept."""
-        if caller.era == "handshake":
-            return answer
-        ttl = time_to_live(self._fleet.catalog)
-        return {"ttlMs": ttl, "cacheScope": "private", **answer}
-
-    async def read(self, params: Mapping[str, Any], caller: ContextCaller) -> dict[str, Any]:
+    async def read(self, request: Request) -> dict[str, Any]:
         """Read one of our own resources, or one of a server.
 
         Raises:
             MCPError: There is no such resource, or its server answered with an error.
         """
-        uri = str(params["uri"])
+        uri = str(request.params["uri"])
         if uri.startswith(OWN_SCHEME):
-            return self.cached(caller, self._own(uri, caller))
-        route = self._route(uri, caller)
-        errand = Errand(route.server, "resources/read", {**params, "uri": route.uri}, uri)
-        result = await self._forwarding.send_or_refuse(errand, caller)
-        if caller.era == "handshake" or "resultType" in result:
+            return request.cacheable(_read_own(uri, request))
+        route = self._route(uri, request)
+        own = {**request.params, "uri": route.uri}
+        forward = Forward(route.server, "resources/read", own, uri)
+        result = await self._forwarding.send_or_refuse(forward, request)
+        if request.caller.era == "handshake" or "resultType" in result:
             return result
         return {"ttlMs": 0, "cacheScope": "private", **result}
 
-    async def subscribe(
-        self, params: Mapping[str, Any], caller: ContextCaller, watcher: Watcher
-    ) -> None:
+    async def subscribe(self, request: Request) -> dict[str, Any]:
         """Watch a resource for a client that has a session.
 
         Raises:
             MCPError: There is no such resource, or its server refuses.
         """
-        uri = str(params["uri"])
+        uri, watcher = str(request.params["uri"]), request.conversation.watcher
         if uri.startswith(OWN_SCHEME):
-            self._subscribe_own(uri, caller, watcher)
+            if not _is_own(uri, request.now):
+                raise no_resource(uri, request)
+            self._watches.drop_own(watcher, uri)
+            self._watches.add_own(watcher, uri)
         else:
-            route = self.watches.watches(watcher, uri) or self._route(uri, caller)
-            await self.watches.add_once(watcher, route, uri)
+            # One that is watched already is asked for again, and not watched twice.
+            route = self._watches.find(watcher, uri) or self._route(uri, request)
+            self._watches.drop(watcher, route, uri)
+            await self._subscriptions.add(watcher, route, uri)
+        return {}
 
-    def _subscribe_own(self, uri: str, caller: ContextCaller, watcher: Watcher) -> None:
-        if not self._is_own(uri):
-            raise no_resource(uri, caller)
-        self.watches.remove_own(watcher, uri)
-        self.watches.add_own(watcher, uri)
-
-    async def unsubscribe(self, params: Mapping[str, Any], watcher: Watcher) -> None:
+    async def unsubscribe(self, request: Request) -> dict[str, Any]:
         """Watch a resource no longer."""
-        uri = str(params["uri"])
-        self.watches.remove_own(watcher, uri)
-        if (route := self.watches.watches(watcher, uri)) is not None:
-            self.watches.remove(watcher, route, uri)
+        uri, watcher = str(request.params["uri"]), request.conversation.watcher
+        self._watches.drop_own(watcher, uri)
+        if (route := self._watches.find(watcher, uri)) is not None:
+            self._subscriptions.remove(watcher, route, uri)
+        return {}
 
     @asynccontextmanager
-    async def watching(self, uris: list[str], watcher: Watcher) -> AsyncGenerator[list[str], None]:
+    async def watching(
+        self, uris: list[str], watcher: Watcher, now: Now
+    ) -> AsyncGenerator[list[str], None]:
         """Watch resources for the length of the block, and say which of them.
 
         Those that servers refuse are left out; those of nobody never change.
         """
-        found = [(uri, self.routes.find(uri, self._learned)) for uri in uris]
-        added: list[tuple[str, Route]] = []
-        refused = set[str]()
-        own = [uri for uri in uris if self._is_own(uri)]
-
-        async def add(uri: str, route: Route) -> None:
-            try:
-                await self.watches.add(watcher, route, uri)
-                added.append((uri, route))
-            except MCPError:
-                refused.add(uri)
-
+        found = {uri: now.routes.find(uri, self._links) for uri in uris}
+        routes = {uri: route for uri, route in found.items() if route is not None}
+        own = [uri for uri in uris if _is_own(uri, now)]
+        for uri in own:
+            self._watches.add_own(watcher, uri)
         try:
-            for uri in own:
-                self.watches.add_own(watcher, uri)
-            async with anyio.create_task_group() as group:
-                for uri, route in found:
-                    if route is not None:
-                        group.start_soon(add, uri, route)
-            yield [uri for uri in uris if uri not in refused]
+            async with self._subscriptions.held(watcher, routes) as refused:
+                yield [uri for uri in uris if uri not in refused]
         finally:
             for uri in own:
-                self.watches.remove_own(watcher, uri)
-            for uri, route in added:
-                self.watches.remove(watcher, route, uri)
+                self._watches.drop_own(watcher, uri)
 
-    def learn(self, server: ServerName, result: Mapping[str, Any]) -> None:
-        """Remember what a result links to, so that a client can follow it."""
-        for block in items(result.get("content")):
-            item = as_object(block)
-            uri = item.get("uri") if item.get("type") == "resource_link" else None
-            if isinstance(uri, str):
-                self._learned[uri] = server
-                self._learned.move_to_end(uri)
-        while len(self._learned) > MAX_LEARNED:
-            self._learned.popitem(last=False)
-
-    def _route(self, uri: str, caller: ContextCaller) -> Route:
-        route = self.routes.find(uri, self._learned)
+    def _route(self, uri: str, request: Request) -> Route:
+        route = request.now.routes.find(uri, self._links)
         if route is None:
-            raise no_resource(uri, caller)
+            raise no_resource(uri, request)
         return route
 
-    def _is_own(self, uri: str) -> bool:
-        head, _, name = uri.rpartition("/")
-        is_tool = head == TOOLS_URI and name in self._fleet.catalog.entries
-        return is_tool or uri in (SERVERS_URI, TOOLS_URI)
 
-    def _own(self, uri: str, caller: ContextCaller) -> dict[str, Any]:
-        document = self._document(uri)
-        if document is None:
-            raise no_resource(uri, caller)
-        text = json.dumps(document, ensure_ascii=False, indent=1)
-        return {"contents": [{"uri": uri, "mimeType": _JSON, "text": text}]}
-
-    def _document(self, uri: str) -> dict[str, Any] | None:
-        catalog = self._fleet.catalog
-        if uri == SERVERS_URI:
-            return servers_document(catalog, self._fleet.descriptions, anyio.current_time())
-        if uri == TOOLS_URI:
-            return tools_document(catalog)
-        entry = catalog.entries.get(ToolName(uri.removeprefix(f"{TOOLS_URI}/")))
-        return None if entry is None else tool_document(entry)
+def answer_list(request: Request) -> dict[str, Any]:
+    """Answer `resources/list`: one page."""
+    return request.cacheable({"resources": [*OWN_RESOURCES, *request.now.routes.shown_resources]})
 
 
-def no_resource(uri: str, caller: ContextCaller) -> MCPError:
+def answer_templates(request: Request) -> dict[str, Any]:
+    """Answer `resources/templates/list`: one page."""
+    templates = [*OWN_TEMPLATES, *request.now.routes.shown_templates]
+    return request.cacheable({"resourceTemplates": templates})
+
+
+def _is_own(uri: str, now: Now) -> bool:
+    head, _, name = uri.rpartition("/")
+    is_tool = head == TOOLS_URI and name in now.catalog.entries
+    return is_tool or uri in (SERVERS_URI, TOOLS_URI)
+
+
+def _read_own(uri: str, request: Request) -> dict[str, Any]:
+    document = _document(uri, request.now)
+    if document is None:
+        raise no_resource(uri, request)
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    return {"contents": [{"uri": uri, "mimeType": _JSON, "text": text}]}
+
+
+def _document(uri: str, now: Now) -> dict[str, Any] | None:
+    if uri == SERVERS_URI:
+        return servers_document(now.catalog, now.descriptions, anyio.current_time())
+    if uri == TOOLS_URI:
+        return tools_document(now.catalog)
+    entry = now.catalog.entries.get(ToolName(uri.removeprefix(f"{TOOLS_URI}/")))
+    return None if entry is None else tool_document(entry)
+
+
+def no_resource(uri: str, request: Request) -> MCPError:
     """Say that there is no such resource, in the way of the client's era."""
-    code = types.INVALID_PARAMS if caller.era == "modern" else RESOURCE_NOT_FOUND
+    code = types.INVALID_PARAMS if request.caller.era == "modern" else RESOURCE_NOT_FOUND
     return MCPError(code, f"There is no resource `{uri}`", {"uri": uri})

@@ -1,7 +1,7 @@
 """A server that answers with questions, asked of a client that answers requests."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import anyio
 import mcp_types as types
@@ -17,7 +17,20 @@ MAX_ROUNDS = 10
 STATE_ONLY_PAUSE = 0.25
 """Seconds to wait before asking again a server that only wants to be asked again."""
 
-Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+class Recipient(Protocol):
+    """A server that requests are sent on to."""
+
+    @property
+    def name(self) -> ServerName:
+        """Its name in servers.yaml."""
+        ...
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], caller: Caller
+    ) -> dict[str, Any]:
+        """Send a client's request and return the result as it came."""
+        ...
 
 
 def is_input_required(result: JsonObject) -> bool:
@@ -26,27 +39,27 @@ def is_input_required(result: JsonObject) -> bool:
 
 
 async def fulfil(
-    send: Send, params: Mapping[str, Any], caller: Caller, server: ServerName
+    server: Recipient, method: str, params: Mapping[str, Any], caller: Caller
 ) -> dict[str, Any]:
     """Send a request, and again with the client's answers for as long as there are questions.
 
     Raises:
         MCPError: The server goes on asking, or the client cannot or will not answer.
     """
-    result = await send(params)
+    result = await server.request(method, params, caller)
     for _round in range(MAX_ROUNDS):
         if not is_input_required(result):
             return result
         again = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         questions = as_object(result.get("inputRequests"))
         if questions:
-            again["inputResponses"] = await _answers(questions, caller, server)
+            again["inputResponses"] = await _answers(questions, caller, server.name)
         else:
             await anyio.sleep(STATE_ONLY_PAUSE)
         if "requestState" in result:
             again["requestState"] = result["requestState"]
-        result = await send(again)
-    raise MCPError(types.INTERNAL_ERROR, f"The server `{server}` does not stop asking")
+        result = await server.request(method, again, caller)
+    raise MCPError(types.INTERNAL_ERROR, f"The server `{server.name}` does not stop asking")
 
 
 ROUND_PARAMS = frozenset({"inputResponses", "requestState"})

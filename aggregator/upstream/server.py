@@ -30,28 +30,28 @@ from aggregator.downstream.questions import declared
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import as_object, is_object
 from aggregator.names import ToolName
-from aggregator.toolsearch import CALL_READ_ONLY_TOOL, CALL_TOOL, TOOL_SEARCH
-from aggregator.upstream.announcing import Shown, announce
-from aggregator.upstream.bulletin import Bulletin
-from aggregator.upstream.caller import Context, ContextCaller, era_of, notify
+from aggregator.toolsearch import TOOL_SEARCH
+from aggregator.upstream import listing, prompts, resources
+from aggregator.upstream.announcing import Subject, announce
+from aggregator.upstream.audience import Audience
+from aggregator.upstream.caller import Context, ContextCaller, era_of, introduced, notify
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.forwarding import Forwarding
-from aggregator.upstream.listing import Listing
+from aggregator.upstream.links import Links
+from aggregator.upstream.listing import tools_for
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.request import Request
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.searching import Searching
-from aggregator.upstream.session import Session
+from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.watches import Watcher
 
 logger = logging.getLogger(__name__)
 
 NAME = "aggregator"
 """What we call ourselves: short, since clients build tool names from it."""
-
-MAX_CONVERSATIONS = 10_000
-"""Sessions of clients that are remembered at a time."""
 
 Tell = Callable[[], Awaitable[None]]
 """Tells one client, or all that listen, that a list changed."""
@@ -82,7 +82,7 @@ EVERYTHING_CHANGES = NotificationOptions(
 class Upstream(Server[Any]):
     """One MCP server for clients of either era."""
 
-    def __init__(self, fleet: Fleet, listing: Listing, recollection: Recollection) -> None:
+    def __init__(self, fleet: Fleet, audience: Audience, recollection: Recollection) -> None:
         self._bus = InMemorySubscriptionBus()
         self._listener = ListenHandler(self._bus)
         super().__init__(
@@ -102,23 +102,40 @@ class Upstream(Server[Any]):
         # It stands alone: nobody reads the spans that the SDK would make of each message.
         self.middleware[:] = [self._answer_directly]
         self.fleet = fleet
-        self._listing = listing
+        links = Links()
         self._forwarding = Forwarding(fleet)
-        self._resources = Resources(fleet, self._forwarding)
-        self._prompts = Prompts(fleet, self._forwarding, self._resources)
-        self._calls = Calls(fleet, listing, self._forwarding, self._resources)
-        self._searching = Searching(fleet, listing)
+        self._subscriptions = Subscriptions(fleet, audience.watches)
+        self._resources = Resources(self._forwarding, self._subscriptions, audience.watches, links)
+        self._prompts = Prompts(self._forwarding)
+        self._calls = Calls(fleet, self._forwarding, links)
+        self._searching = Searching(fleet)
         self._recollection = recollection
-        self._conversations: dict[str, Conversation] = {}
-        self._bulletin = Bulletin(fleet, self._conversations.values)
+        self._conversations = audience.conversations
         self._listeners = Watcher()
         self.listed = anyio.Event()
         """Set once a client has fetched its first list."""
+        self._at_once: Mapping[str, Callable[[Request], dict[str, Any]]] = {
+            "tools/list": self._list_tools,
+            "prompts/list": prompts.answer_list,
+            "resources/list": resources.answer_list,
+            "resources/templates/list": resources.answer_templates,
+            "logging/setLevel": _set_level,
+        }
+        """What is answered from what is known."""
+        self._answers: Mapping[str, Callable[[Request], Awaitable[dict[str, Any]]]] = {
+            "tools/call": self._calls.answer,
+            "prompts/get": self._prompts.get,
+            "resources/read": self._resources.read,
+            "resources/subscribe": self._resources.subscribe,
+            "resources/unsubscribe": self._resources.unsubscribe,
+            "completion/complete": self._prompts.complete,
+        }
+        """What is answered by a server."""
 
     @property
     def grows_lists(self) -> bool:
         """Whether a surface is pinned that only the handshake era allows."""
-        return self.fleet.config.settings.surface in ("promote", "hybrid")
+        return self.fleet.now.config.settings.surface in ("promote", "hybrid")
 
     def create_initialization_options(
         self,
@@ -135,59 +152,56 @@ class Upstream(Server[Any]):
 
     async def announce_changes(self) -> None:
         """Tell modern clients of changes, and hold calls that outlive a request of theirs."""
-        stranger = self._stranger("modern")
-        stranger.shown.tools = self._listing.tools(stranger)
 
         async def updated(uri: str) -> None:
             await self._bus.publish(ResourceUpdated(uri))
 
+        subjects = self._subjects(
+            self._stranger("modern"),
+            tools=lambda: self._bus.publish(ToolsListChanged()),
+            prompts=lambda: self._bus.publish(PromptsListChanged()),
+            resources=lambda: self._bus.publish(ResourcesListChanged()),
+        )
         async with self._forwarding.parking.open(), anyio.create_task_group() as group:
             group.start_soon(self._listeners.run, updated)
-            group.start_soon(self._resources.watches.run)
-            group.start_soon(
-                self._announce_prompts, lambda: self._bus.publish(PromptsListChanged())
-            )
-            group.start_soon(
-                self._announce_resources, lambda: self._bus.publish(ResourcesListChanged())
-            )
-            await announce(
-                self.fleet,
-                look=lambda: self._listing.tools(stranger),
-                shown=stranger.shown,
-                tell=lambda: self._bus.publish(ToolsListChanged()),
-            )
+            group.start_soon(self._subscriptions.run)
+            await announce(self.fleet.changed, subjects)
 
     async def _attend(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Keep a handshake client told of changes; ends with its session."""
         conversation = self._conversation(ctx)
-        conversation.shown.tools = self._listing.tools(conversation)
         session = ctx.session
+        subjects = self._subjects(
+            conversation,
+            tools=session.send_tool_list_changed,
+            prompts=session.send_prompt_list_changed,
+            resources=session.send_resource_list_changed,
+        )
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(conversation.watcher.run, session.send_resource_updated)
                 group.start_soon(conversation.notices.run, partial(notify, session))
-                group.start_soon(self._announce_prompts, session.send_prompt_list_changed)
-                group.start_soon(self._announce_resources, session.send_resource_list_changed)
-                await announce(
-                    self.fleet,
-                    look=lambda: self._listing.tools(conversation),
-                    shown=conversation.shown,
-                    tell=session.send_tool_list_changed,
-                )
+                await announce(self.fleet.changed, subjects)
         finally:
-            self._resources.watches.forget(conversation.watcher)
+            self._subscriptions.forget(conversation.watcher)
             self._recollection.end(conversation)
-            self._conversations.pop(_session_key(ctx) or "", None)
+            self._conversations.forget(_session_key(ctx) or "")
 
-    async def _announce_prompts(self, tell: Tell) -> None:
-        look = self._prompts.listing
-        await announce(self.fleet, look=look, shown=Shown(look()), tell=tell)
+    def _subjects(
+        self, conversation: Conversation, *, tools: Tell, prompts: Tell, resources: Tell
+    ) -> tuple[Subject, ...]:
+        """Return the lists of which a client is kept told, and how it is told of each."""
+        fleet = self.fleet
 
-    async def _announce_resources(self, tell: Tell) -> None:
-        def look() -> list[dict[str, Any]]:
-            return [*self._resources.listing(), *self._resources.routes.shown_templates()]
+        def look_at_resources() -> object:
+            routes = fleet.now.routes
+            return routes.shown_resources, routes.shown_templates
 
-        await announce(self.fleet, look=look, shown=Shown(look()), tell=tell)
+        return (
+            Subject(lambda: tools_for(fleet.now, conversation), tools, conversation.shown),
+            Subject(lambda: fleet.now.routes.shown_prompts, prompts),
+            Subject(look_at_resources, resources),
+        )
 
     async def _listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
@@ -195,7 +209,7 @@ class Upstream(Server[Any]):
         """Tell a modern client of what it asks to be told of, for as long as it listens."""
         asked = params.notifications
         uris = asked.resource_subscriptions or []
-        async with self._resources.watching(uris, self._listeners) as watched:
+        async with self._resources.watching(uris, self._listeners, self.fleet.now) as watched:
             # What a server refuses to tell of is not promised.
             promised = asked.model_copy(update={"resource_subscriptions": watched or None})
             return await self._listener(ctx, params.model_copy(update={"notifications": promised}))
@@ -207,81 +221,45 @@ class Upstream(Server[Any]):
         if not _is_well_formed(ctx):
             result = await call_next(ctx)
             return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
+        request = self._request(ctx)
         try:
-            result = await self._answer(ctx, ctx.params or {})
+            result = await self._answer(ctx.method, request)
         except MCPError:
             raise
         except Exception as error:  # noqa: BLE001 - the one boundary between a bug and a client
             raise _unexpected(error) from None
-        return self._enveloped(result) if era_of(ctx) == "modern" else result
+        return self._enveloped(result) if request.caller.era == "modern" else result
 
     async def _answer_modelled(self, ctx: Context, _params: BaseModel) -> dict[str, Any]:
         """Answer what the SDK takes to be well-formed although we did not."""
-        return await self._answer(ctx, ctx.params or {})
+        return await self._answer(ctx.method, self._request(ctx))
 
-    async def _answer(self, ctx: Context, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _answer(self, method: str, request: Request) -> dict[str, Any]:
+        if (look := self._at_once.get(method)) is not None:
+            return look(request)
+        if method == "tools/call":
+            request.conversation.called()
+            if request.params["name"] == TOOL_SEARCH:
+                return await self._search(request)
+        return await self._answers[method](request)
+
+    def _list_tools(self, request: Request) -> dict[str, Any]:
+        self.listed.set()
+        return listing.answer(request)
+
+    async def _search(self, request: Request) -> dict[str, Any]:
+        result = await self._searching.search(request)
+        self._recollection.note(request.conversation)
+        return result
+
+    def _request(self, ctx: Context) -> Request:
         conversation = self._conversation(ctx)
         caller = ContextCaller(ctx, conversation)
-        match ctx.method:
-            case "tools/list":
-                self.listed.set()
-                return self._listing.answer(conversation)
-            case "tools/call":
-                return await self._called(ctx, conversation, caller)
-            case "prompts/list":
-                return self._prompts.answer_list(caller)
-            case "resources/list":
-                return self._resources.answer_list(caller)
-            case "resources/templates/list":
-                return self._resources.answer_templates(caller)
-            case _:
-                return await self._forward(ctx.method, params, caller, conversation)
-
-    async def _forward(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        caller: ContextCaller,
-        conversation: Conversation,
-    ) -> dict[str, Any]:
-        """Answer what concerns one server, or one session."""
-        match method:
-            case "prompts/get":
-                return await self._prompts.get(params, caller)
-            case "resources/read":
-                return await self._resources.read(params, caller)
-            case "completion/complete":
-                return await self._prompts.complete(params, caller)
-            case "resources/subscribe":
-                await self._resources.subscribe(params, caller, conversation.watcher)
-            case "resources/unsubscribe":
-                await self._resources.unsubscribe(params, conversation.watcher)
-            case _:
-                level = params["level"]
-                conversation.log_level = level if level in LEVELS else None
-        return {}
-
-    async def _called(
-        self, ctx: Context, conversation: Conversation, caller: ContextCaller
-    ) -> dict[str, Any]:
-        params = ctx.params or {}
-        conversation.session.called()
-        match params["name"]:
-            case name if name == TOOL_SEARCH:
-                tell = ctx.session.send_tool_list_changed
-                result = await self._searching.search(conversation, params, tell)
-                self._recollection.note(conversation)
-                return result
-            case name if name in (CALL_TOOL, CALL_READ_ONLY_TOOL):
-                return await self._calls.relayed(
-                    conversation, params, caller, read_only=name == CALL_READ_ONLY_TOOL
-                )
-            case _:
-                return await self._calls.direct(conversation, params, caller)
+        return Request(self.fleet.now, conversation, caller, ctx.params or {})
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """Return what the headers of a call are checked against."""
-        entry = self.fleet.catalog.entries.get(ToolName(name))
+        entry = self.fleet.now.catalog.entries.get(ToolName(name))
         return None if entry is None else entry.input_schema
 
     def _introduced(self, ctx: Context, result: HandlerResult) -> HandlerResult:
@@ -291,7 +269,8 @@ class Upstream(Server[Any]):
         era: Era = "handshake" if ctx.method == "initialize" else "modern"
         introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
         client = introduced if isinstance(introduced, str) else _client_name(ctx)
-        return {**result, "instructions": self._listing.instructions(self._stranger(era, client))}
+        text = listing.instructions_for(self.fleet.now, self._stranger(era, client))
+        return {**result, "instructions": text}
 
     def _meet(self, ctx: Context) -> None:
         """Take note of what a new client can be asked."""
@@ -307,21 +286,24 @@ class Upstream(Server[Any]):
         key = _session_key(ctx)
         if key is None:
             return self._stranger(era_of(ctx), _client_name(ctx))
-        known = self._conversations.get(key)
-        if known is None:
-            known = self._stranger(era_of(ctx), _client_name(ctx))
-            known.has_memory = True
-            known.is_alone = ctx.request is None
-            self._recollection.begin(known)
-            self._conversations[key] = known
-            if len(self._conversations) > MAX_CONVERSATIONS:
-                # A client that opens sessions and never says it is ready is not seen to leave.
-                del self._conversations[next(iter(self._conversations))]
-        return known
+        return self._conversations.of(key, lambda: self._begin(ctx))
+
+    def _begin(self, ctx: Context) -> Conversation:
+        """Begin to remember a client, with what earlier sessions of it have left behind."""
+        client, is_alone = _client_name(ctx), ctx.request is None
+        return Conversation(
+            era_of(ctx),
+            client,
+            max_loaded=self.fleet.now.config.settings.max_loaded,
+            is_alone=is_alone,
+            known_relist=self._recollection.relists(client),
+            capabilities=introduced(ctx),
+            remembered=self._recollection.loaded(client) if is_alone else (),
+        )
 
     def _stranger(self, era: Era, client: str = "") -> Conversation:
-        session = Session(self.fleet.config.settings.max_loaded)
-        return Conversation(era, client, session, has_memory=False)
+        """Return a client of which nothing will be remembered."""
+        return Conversation(era, client, has_memory=False)
 
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""
@@ -332,9 +314,10 @@ class Upstream(Server[Any]):
         return {"resultType": "complete", **result, "_meta": meta}
 
 
-def make_server(fleet: Fleet, recollection: Recollection) -> Upstream:
-    """Make the server that clients are served by."""
-    return Upstream(fleet, Listing(fleet), recollection)
+def _set_level(request: Request) -> dict[str, Any]:
+    level = request.params["level"]
+    request.conversation.wants_logs(level if level in LEVELS else None)
+    return {}
 
 
 def _is_well_formed(ctx: Context) -> bool:

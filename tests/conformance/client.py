@@ -20,7 +20,9 @@ from aggregator.downstream.http.reach import reach
 from aggregator.fleet.fleet import Fleet
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
-from aggregator.upstream import Recollection, Upstream, make_server
+from aggregator.upstream.audience import Audience
+from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.server import Upstream
 from tests.raw import Json, RawClient, raw_client
 
 NAME = ServerName("suite")
@@ -31,8 +33,9 @@ async def main(url: str) -> None:
     """Use everything there is behind an address."""
     server = ServerConfig(NAME, "", type="http", url=url)
     config = Config(Path("servers.yaml"), {NAME: server}, Settings(surface="full"))
-    fleet = Fleet(config, connect=reach, identity=IDENTITY)
-    upstream = make_server(fleet, Recollection(NoMemory(), config.path))
+    audience = Audience()
+    fleet = Fleet(config, connect=reach, identity=IDENTITY, events=audience)
+    upstream = Upstream(fleet, audience, Recollection(NoMemory(), config.path))
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)
@@ -45,7 +48,7 @@ async def main(url: str) -> None:
 
 async def settled(upstream: Upstream) -> None:
     """Wait until the server has been listed, besides its tools too."""
-    while upstream.fleet.catalog.pending:
+    while upstream.fleet.now.catalog.pending:
         await upstream.fleet.changed.wait()
     with anyio.move_on_after(1):
         await upstream.fleet.changed.wait()

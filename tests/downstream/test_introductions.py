@@ -109,7 +109,7 @@ async def test_a_silent_old_server_is_probed_only_once() -> None:
         async with aggregating({"old": server.connect}, memory=memory) as upstream:
             with anyio.fail_after(PROBE_HEAD_START + 5):
                 await ready(upstream)
-            assert isinstance(upstream.fleet.catalog.servers[ServerName("old")], Ready)
+            assert isinstance(upstream.fleet.now.catalog.servers[ServerName("old")], Ready)
 
     assert first.methods()[:2] == ["server/discover", "initialize"]
     assert second.methods()[0] == "initialize"

@@ -33,8 +33,8 @@ async def test_a_valid_change_is_applied(tmp_path: Path) -> None:
     written(path, "one", "two")
     Reloading(fleet, {}).reload()
 
-    assert list(fleet.catalog.servers) == ["one", "two"]
-    assert fleet.problem is None
+    assert list(fleet.now.catalog.servers) == ["one", "two"]
+    assert fleet.now.problem is None
 
 
 async def test_a_configuration_is_expected_before_it_is_applied(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ async def test_a_configuration_is_expected_before_it_is_applied(tmp_path: Path) 
     expected: list[tuple[list[str], list[str]]] = []
 
     def expect(config: Config) -> None:
-        expected.append((list(config.servers), list(fleet.catalog.servers)))
+        expected.append((list(config.servers), list(fleet.now.catalog.servers)))
 
     written(path, "one", "two")
     Reloading(fleet, {}, expect).reload()
@@ -58,14 +58,14 @@ async def test_a_file_that_cannot_be_used_changes_nothing_and_is_reported(tmp_pa
 
     path.write_text("servers: [", encoding="utf-8")
     reloading.reload()
-    problem = fleet.problem
+    problem = fleet.now.problem
     written(path, "one")
     reloading.reload()
 
-    assert list(fleet.catalog.servers) == ["one"]
+    assert list(fleet.now.catalog.servers) == ["one"]
     assert problem is not None
     assert "is not valid YAML" in problem
-    assert fleet.problem is None
+    assert fleet.now.problem is None
 
 
 async def test_changes_are_followed_until_the_file_says_not_to(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_changes_are_followed_until_the_file_says_not_to(tmp_path: Path) -
             await changed.wait()
             written(path)
 
-    assert list(fleet.catalog.servers) == ["one", "two"]
+    assert list(fleet.now.catalog.servers) == ["one", "two"]
 
 
 async def test_an_edit_before_the_file_is_followed_is_not_missed(tmp_path: Path) -> None:
@@ -96,4 +96,4 @@ async def test_an_edit_before_the_file_is_followed_is_not_missed(tmp_path: Path)
             await changed.wait()
             group.cancel_scope.cancel()
 
-    assert list(fleet.catalog.servers) == ["one", "two"]
+    assert list(fleet.now.catalog.servers) == ["one", "two"]

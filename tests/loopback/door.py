@@ -14,10 +14,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from aggregator.config import Settings
 from aggregator.downstream.link import Connect
-from aggregator.upstream import Upstream
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.patience import REQUEST_TIME
 from aggregator.upstream.http.serving import Access, Listener
+from aggregator.upstream.server import Upstream
 from tests.peers import MODES, Era, aggregating
 
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -114,7 +114,7 @@ async def _supervised(plan: list[Outcome], events: list[str | float]) -> None:
             for _ in range(len(plan) + 1):
                 await _called_in_time(client)
                 await anyio.sleep(120)
-            state = upstream.fleet.catalog.servers[DB]
+            state = upstream.fleet.now.catalog.servers[DB]
 
     assert isinstance(state, Ready), state
     for (before, outcome), (after, _) in pairwise(fickle.attempts):

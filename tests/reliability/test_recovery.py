@@ -93,7 +93,7 @@ async def test_a_server_that_we_cannot_handle_costs_only_itself(
             async with visiting(upstream, "handshake") as client:
                 await anyio.sleep(0.1)
                 answer = await client.call_tool("mail__send", {})
-                state = upstream.fleet.catalog.servers[DB]
+                state = upstream.fleet.now.catalog.servers[DB]
 
     assert text_of(answer) == "send: {}"
     assert isinstance(state, Pending)
@@ -127,7 +127,7 @@ async def test_nonsense_in_an_introduction_costs_only_that_server(versions: obje
         async with visiting(upstream, "handshake") as client:
             answer = await client.call_tool("mail__send", {})
             await anyio.sleep(10)
-            states = upstream.fleet.catalog.servers
+            states = upstream.fleet.now.catalog.servers
 
     assert text_of(answer) == "send: {}"
     assert isinstance(states[ServerName("mail")], Ready)
@@ -138,8 +138,8 @@ async def test_the_last_words_of_a_server_say_why_it_is_not_there() -> None:
 
     async with aggregating({"db": speaking(*words)}) as upstream:
         await anyio.sleep(100)
-        state = upstream.fleet.catalog.servers[DB]
-        document = servers_document(upstream.fleet.catalog, {}, anyio.current_time())
+        state = upstream.fleet.now.catalog.servers[DB]
+        document = servers_document(upstream.fleet.now.catalog, {}, anyio.current_time())
 
     assert isinstance(state, Pending)
     assert state.phase == "cooling down"
@@ -155,7 +155,7 @@ async def test_a_program_that_echoes_is_told_from_a_server() -> None:
 
     async with aggregating({"db": echo}) as upstream:
         await anyio.sleep(1)
-        state = upstream.fleet.catalog.servers[DB]
+        state = upstream.fleet.now.catalog.servers[DB]
 
     assert isinstance(state, Pending)
     assert state.reason == "it sends back what it is sent, so it is no MCP server"
@@ -239,7 +239,7 @@ async def test_a_server_that_is_wrongly_configured_is_not_tried_again_by_itself(
 
     async with aggregating({"db": counted}) as upstream:
         await anyio.sleep(3600)
-        state = upstream.fleet.catalog.servers[DB]
+        state = upstream.fleet.now.catalog.servers[DB]
 
     assert attempts == [0]
     assert isinstance(state, Failed)

@@ -24,7 +24,7 @@ import anyio
 from aggregator import garbage
 from aggregator.app import Orders, running_fleet, serve_client
 from aggregator.config import load_config
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import standard_streams
 from tests.faults import FAULTS
 from tests.peers import ready

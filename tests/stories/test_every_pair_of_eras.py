@@ -55,7 +55,7 @@ async def test_tools_are_listed_searched_and_called(client_era: Era, server_era:
 async def test_the_era_of_the_server_is_found_out(server_era: Era) -> None:
     async with aggregating({"slack": connect_to(Peer("send"), server_era)}) as upstream:
         await ready(upstream)
-        state: Any = upstream.fleet.catalog.servers["slack"]  # pyright: ignore[reportArgumentType]
+        state: Any = upstream.fleet.now.catalog.servers["slack"]  # pyright: ignore[reportArgumentType]
 
     assert state.era == {"handshake": "2025-11-25", "modern": "2026-07-28"}[server_era]
 

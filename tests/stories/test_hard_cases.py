@@ -11,7 +11,7 @@ from aggregator.downstream.listening import LISTEN_PATIENCE, Listening
 from aggregator.downstream.questions import QUESTIONS_AT_ONCE
 from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from tests.peers import Era, aggregating, ready, until
 from tests.raw import Dispatch, Json, RawServer, raw_client
 
@@ -27,7 +27,7 @@ def anyio_backend(virtual_time: object) -> object:
 
 
 def state_of(upstream: Upstream) -> Ready:
-    state = upstream.fleet.catalog.servers[ServerName("peer")]
+    state = upstream.fleet.now.catalog.servers[ServerName("peer")]
     assert isinstance(state, Ready)
     return state
 

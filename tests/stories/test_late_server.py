@@ -101,9 +101,9 @@ async def test_servers_connect_side_by_side() -> None:
 
     async with aggregating(servers) as upstream:
         began = anyio.current_time()
-        await upstream.fleet.until_settled(upstream.fleet.catalog.servers, 60)
+        await upstream.fleet.until_settled(upstream.fleet.now.catalog.servers, 60)
         took = anyio.current_time() - began
 
-    assert not upstream.fleet.catalog.pending
+    assert not upstream.fleet.now.catalog.pending
     # Eight start at once; each of the others follows after a quarter of a second at the most.
     assert took <= 3 + 22 * 0.25

@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.app import IDENTITY
 from aggregator.config import Settings
-from aggregator.upstream import Upstream
-from aggregator.upstream.bulletin import LOGGED_AT_ONCE
+from aggregator.upstream.audience import LOGGED_AT_ONCE
+from aggregator.upstream.server import Upstream
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 

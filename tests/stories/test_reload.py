@@ -56,7 +56,7 @@ async def test_unchanged_servers_keep_their_connection_and_their_calls(era: Era)
                 group.start_soon(call)
                 upstream.fleet.reconfigure(configuration({"new": {}, "db": {}}))
             await ready(upstream)
-            names = list(upstream.fleet.catalog.entries)
+            names = list(upstream.fleet.now.catalog.entries)
 
     assert text_of(results[0]) == "query: {}"
     assert len(ways["db"].opened) == 1
@@ -88,7 +88,7 @@ async def test_a_changed_server_is_started_anew_and_its_calls_are_drained(era: E
     # It was left to run into its own time limit.
     assert "did not answer within 10 s" in text_of(results[0])
     assert len(way.opened) == 2
-    assert list(upstream.fleet.catalog.entries) == ["db__query"]
+    assert list(upstream.fleet.now.catalog.entries) == ["db__query"]
 
 
 async def test_a_drained_server_is_not_waited_for_for_ever() -> None:
@@ -132,13 +132,13 @@ async def test_servers_that_wait_to_be_started_may_leave_the_configuration() -> 
 
     async with aggregating(ways) as upstream:
         await anyio.sleep(0.1)
-        assert "late" not in upstream.fleet.catalog.entries
+        assert "late" not in upstream.fleet.now.catalog.entries
         upstream.fleet.reconfigure(configuration({name: {} for name in hanging}))
         await anyio.sleep(1)
         upstream.fleet.reconfigure(configuration({"kept": {}}))
         await ready(upstream)
 
-        assert list(upstream.fleet.catalog.entries) == ["kept__y"]
+        assert list(upstream.fleet.now.catalog.entries) == ["kept__y"]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -112,7 +112,7 @@ async def test_failing_to_become_ready_backs_off_and_then_cools_down() -> None:
 
     async with aggregating({"db": refuse}) as upstream:
         await anyio.sleep(200)
-        state = upstream.fleet.catalog.servers[ServerName("db")]
+        state = upstream.fleet.now.catalog.servers[ServerName("db")]
 
     pauses = [round(after - before, 1) for before, after in pairwise(attempts)]
     assert pauses[:7] == [0.5, 1, 2, 4, 8, 60, 60]
@@ -126,7 +126,7 @@ async def test_a_command_that_is_not_there_is_not_tried_again_until_somebody_ask
 
     async with aggregating({"db": failing(missing)}) as upstream:
         await anyio.sleep(1000)
-        state = upstream.fleet.catalog.servers[ServerName("db")]
+        state = upstream.fleet.now.catalog.servers[ServerName("db")]
         async with visiting(upstream, "handshake") as client:
             answer = await client.call_tool("CallTool", {"name": "db__query"})
 

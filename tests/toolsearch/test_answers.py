@@ -2,10 +2,9 @@ from typing import Any
 
 import pytest
 
-from aggregator.catalog import Catalog, Failed, Pending
+from aggregator.catalog import Catalog, Changes, Failed, Pending
 from aggregator.names import ServerName, ToolName
 from aggregator.toolsearch import awaited, parse_search, search, tell
-from aggregator.upstream.session import Changes
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, ask, names, ready, text, tool, view_of
 
 ALL: dict[str, Any] = {"slack": SLACK, "github": GITHUB, "email": EMAIL}

@@ -6,7 +6,10 @@ import pytest
 from mcp import Client
 
 from aggregator.config import Settings
+from aggregator.json import is_plain_object
 from aggregator.memory import Notebook
+from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.recollection import LOADED, Recollection
 from tests.loopback.door import door
 from tests.peers import Peer, aggregating, connect_to, ready, visiting
 
@@ -81,3 +84,26 @@ async def test_over_http_it_is_still_learned_how_a_client_behaves(tmp_path: Path
 
     assert memory.get("clients", "mcp") == {"relists": True}
     assert memory.get("loaded", "mcp") is None
+
+
+@pytest.mark.parametrize(
+    ("data", "loaded"),
+    [
+        (None, []),
+        (7, []),
+        ("abc", []),
+        ({"a": 1}, []),
+        (["a", 1, None, ["b"], "c"], ["a", "c"]),
+    ],
+)
+def test_only_names_are_taken_over_from_what_a_file_says(data: object, loaded: list[str]) -> None:
+    memory = Notebook(None)
+    recollection = Recollection(memory, Path("servers.yaml"), clock=lambda: 0.0)
+    conversation = Conversation(client="cursor", is_alone=True, remembered=["x"])
+    recollection.end(conversation)
+    kept = memory.get(LOADED, recollection.key("cursor"))
+    assert is_plain_object(kept)
+
+    memory.put(LOADED, recollection.key("cursor"), {**kept, "tools": data})
+
+    assert list(recollection.loaded("cursor")) == loaded

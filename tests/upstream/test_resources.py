@@ -6,7 +6,7 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from tests.peers import Era, aggregating, until
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client, without_envelope
 
@@ -44,7 +44,7 @@ async def offered(upstream: Upstream, servers: int = 1) -> None:
     """Wait until servers have listed what they offer besides tools."""
 
     def known() -> bool:
-        states: list[Any] = list(upstream.fleet.catalog.servers.values())
+        states: list[Any] = list(upstream.fleet.now.catalog.servers.values())
         return (
             sum(bool(getattr(each, "offers", None) and each.offers.resources) for each in states)
             == servers

@@ -6,7 +6,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from tests.peers import Era, Mortal, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 

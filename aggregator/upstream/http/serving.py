@@ -10,12 +10,12 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
-from aggregator.upstream import Upstream
 from aggregator.upstream.http.binding import Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.patience import REQUEST_TIME, impatient
 from aggregator.upstream.http.site import ALIVE, PROTOCOL, READY, Site
 from aggregator.upstream.http.token import ensure_token
+from aggregator.upstream.server import Upstream
 
 DRAIN_TIME = 10.0
 """Seconds that calls under way are given to end before we leave."""

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from aggregator.catalog import Pending
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 
 PROTOCOL = "/mcp"
 ALIVE = "/healthz"
@@ -93,7 +93,7 @@ class Site:
         await JSONResponse({"status": "alive"})(scope, receive, send)
 
     async def _ready(self, scope: Scope, receive: Receive, send: Send) -> None:
-        states = self._upstream.fleet.catalog.servers.values()
+        states = self._upstream.fleet.now.catalog.servers.values()
         is_starting = any(isinstance(each, Pending) and each.phase == "starting" for each in states)
         if self._is_closing or is_starting:
             status = "closing" if self._is_closing else "starting"

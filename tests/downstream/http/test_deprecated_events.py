@@ -86,7 +86,7 @@ def at(url: str) -> Connect:
 
 async def _reason(fleet: Fleet) -> str:
     while True:
-        changed, state = fleet.changed, fleet.catalog.servers[WEB]
+        changed, state = fleet.changed, fleet.now.catalog.servers[WEB]
         if not isinstance(state, Ready) and state.reason:
             return state.reason
         with anyio.fail_after(5):
@@ -98,7 +98,7 @@ async def test_an_old_server_is_listed_and_called() -> None:
         await ready(upstream)
         async with visiting(upstream, "modern") as client:
             result = await client.call_tool("web__go", {})
-        state: Any = upstream.fleet.catalog.servers[WEB]
+        state: Any = upstream.fleet.now.catalog.servers[WEB]
 
     assert text_of(result) == "gone"
     assert state.era == "2024-11-05"
@@ -124,7 +124,9 @@ async def test_a_stream_that_ends_is_opened_again() -> None:
         fleet = upstream.fleet
         mailbox.hang_up()
         reason = await _reason(fleet)
-        await until(lambda: isinstance(fleet.catalog.servers[WEB], Ready), lambda: fleet.changed)
+        await until(
+            lambda: isinstance(fleet.now.catalog.servers[WEB], Ready), lambda: fleet.changed
+        )
 
     assert reason == "it closed its stream"
 
@@ -143,7 +145,7 @@ async def test_a_server_that_has_no_such_stream_says_so() -> None:
 
     async with web(refuse) as origin, aggregating({"web": at(f"{origin}/sse")}) as upstream:
         reason = await _reason(upstream.fleet)
-        failed = upstream.fleet.catalog.failed
+        failed = upstream.fleet.now.catalog.failed
 
     assert reason.startswith("auth required")
     assert list(failed) == [WEB]

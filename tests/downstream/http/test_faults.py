@@ -15,7 +15,7 @@ from aggregator.downstream.http.reach import reach
 from aggregator.downstream.link import Connect
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from tests.loopback.proxy import (
     Fault,
     Proxy,
@@ -61,7 +61,7 @@ class Scene:
             return text_of(await self.client.call_tool(tool, arguments))
 
     def state(self) -> Any:
-        return self.upstream.fleet.catalog.servers[WEB]
+        return self.upstream.fleet.now.catalog.servers[WEB]
 
     async def ready(self) -> None:
         fleet = self.upstream.fleet
@@ -164,7 +164,7 @@ async def test_a_server_that_restarts_is_back_by_itself() -> None:
         fleet = upstream.fleet
         async with peer_at(peer, "handshake", port=port):
             await until(
-                lambda: isinstance(fleet.catalog.servers[WEB], Ready), lambda: fleet.changed
+                lambda: isinstance(fleet.now.catalog.servers[WEB], Ready), lambda: fleet.changed
             )
         async with peer_at(peer, "handshake", port=port), visiting(upstream, "modern") as client:
             with anyio.fail_after(5):
@@ -184,7 +184,7 @@ async def test_a_server_that_is_not_there_is_pending_and_then_back(era: Era) -> 
             reason = await _reason(fleet)
             async with proxied(target, port=port):
                 await until(
-                    lambda: isinstance(fleet.catalog.servers[WEB], Ready), lambda: fleet.changed
+                    lambda: isinstance(fleet.now.catalog.servers[WEB], Ready), lambda: fleet.changed
                 )
 
     assert reason.startswith("it cannot be reached")
@@ -193,7 +193,7 @@ async def test_a_server_that_is_not_there_is_pending_and_then_back(era: Era) -> 
 async def _reason(fleet: Fleet) -> str:
     """Wait until there is a reason why the server is not there."""
     while True:
-        changed, state = fleet.changed, fleet.catalog.servers[WEB]
+        changed, state = fleet.changed, fleet.now.catalog.servers[WEB]
         if not isinstance(state, Ready) and state.reason:
             return state.reason
         with anyio.fail_after(5):

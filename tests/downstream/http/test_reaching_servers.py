@@ -30,7 +30,7 @@ async def test_a_server_is_listed_and_called(era: Era) -> None:
         await ready(upstream)
         async with visiting(upstream, "handshake") as client:
             result = await client.call_tool("web__send", {"text": "hello"})
-        state: Any = upstream.fleet.catalog.servers[ServerName("web")]
+        state: Any = upstream.fleet.now.catalog.servers[ServerName("web")]
 
     assert text_of(result) == "send: {'text': 'hello'}"
     assert state.era == {"handshake": "2025-11-25", "modern": "2026-07-28"}[era]
@@ -42,7 +42,7 @@ async def test_a_changed_list_is_followed(era: Era) -> None:
         await ready(upstream)
         fleet = upstream.fleet
         with anyio.fail_after(5):
-            while "web__post" not in fleet.catalog.entries:
+            while "web__post" not in fleet.now.catalog.entries:
                 changed = fleet.changed
                 await peer.change(post={"description": "Posts"})
                 with anyio.move_on_after(0.5):

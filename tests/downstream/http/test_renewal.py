@@ -18,7 +18,7 @@ from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.downstream.http.reach import reach
 from aggregator.names import ServerName
-from aggregator.upstream import Upstream
+from aggregator.upstream.server import Upstream
 from tests.loopback.scripted import Act, Scripted
 from tests.loopback.web import QuietServer, answer, listening, web
 from tests.peers import aggregating, ready, text_of, until, visiting
@@ -84,7 +84,7 @@ class Scene:
 
     @property
     def state(self) -> ServerState:
-        return self.upstream.fleet.catalog.servers[WEB]
+        return self.upstream.fleet.now.catalog.servers[WEB]
 
     async def until(self, kind: type[ServerState]) -> None:
         fleet = self.upstream.fleet

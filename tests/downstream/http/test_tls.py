@@ -67,7 +67,7 @@ async def outcome(url: str, **options: Any) -> str:
 
 async def _settled(fleet: Fleet) -> str:
     while True:
-        changed, state = fleet.changed, fleet.catalog.servers[WEB]
+        changed, state = fleet.changed, fleet.now.catalog.servers[WEB]
         if isinstance(state, Ready):
             return "ready"
         if state.reason:
