@@ -1,0 +1,107 @@
+"""What is known now is one value, folded from what was known before."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
+from aggregator.config import Settings
+from aggregator.config.values import ToolSearchMode
+from aggregator.fleet.now import Now
+from aggregator.names import ServerName, ToolName
+from tests.peers import configured
+from tests.toolsearch.views import ready, tool
+
+DB, WEB = ServerName("db"), ServerName("web")
+
+
+def offering(server: ServerName, *names: str) -> Ready:
+    return ready(server, *(tool(name) for name in names))
+
+
+def begun(settings: Settings | None = None) -> Now:
+    return Now.starting(configured({DB: {}, WEB: {}}, settings), since=0.0)
+
+
+def test_at_the_start_every_server_is_pending_and_nothing_is_found() -> None:
+    now = begun()
+
+    assert now.catalog.pending == (DB, WEB)
+    assert now.find("db__query") is None
+
+
+def test_what_a_server_offers_is_found_however_it_is_written() -> None:
+    now = begun().with_state(DB, offering(DB, "run_query"))
+
+    assert now.find("db__run_query") == "db__run_query"
+    assert now.find("run-query") == "db__run_query"
+
+
+def test_a_fold_leaves_the_value_before_as_it_was() -> None:
+    before = begun()
+    after = before.with_state(DB, offering(DB, "query"))
+
+    assert before.find("db__query") is None
+    assert after.find("db__query") == "db__query"
+
+
+def test_servers_that_did_not_change_keep_what_was_worked_out_of_their_names() -> None:
+    before = begun().with_state(DB, offering(DB, "query"))
+    after = before.with_state(WEB, offering(WEB, "fetch"))
+
+    assert after.lookup.registers[0] is before.lookup.registers[0]
+    assert [each.server for each in after.lookup.registers] == [DB, WEB]
+
+
+def test_a_lost_server_takes_its_names_with_it() -> None:
+    now = begun().with_state(DB, offering(DB, "query")).with_state(DB, Failed("it crashed"))
+
+    assert now.find("db__query") is None
+    assert now.routes.catalog is now.catalog
+
+
+def test_once_tools_are_deferred_they_stay_so_until_the_configuration_changes() -> None:
+    """Going back would change every client's list each time a server comes and goes."""
+    automatic = ToolSearchMode.parse("auto:1")
+    now = begun(Settings(tool_search=automatic, context_window=1000))
+    assert not now.deferral.deferring
+
+    large = now.with_state(DB, offering(DB, *(f"tool_{number}" for number in range(50))))
+    small = large.with_state(DB, Pending())
+
+    assert large.deferral.deferring
+    assert small.deferral.deferring
+    again = small.with_config(small.config, small.catalog)
+    assert not again.deferral.deferring
+
+
+def test_a_problem_of_the_file_is_known_until_a_file_is_right() -> None:
+    now = begun().with_problem("line 3 is odd")
+    assert now.problem == "line 3 is odd"
+
+    assert now.with_state(DB, Pending()).problem == "line 3 is odd"
+    assert now.with_config(now.config, now.catalog).problem is None
+
+
+STATES = st.one_of(
+    st.just(Pending()),
+    st.just(Failed("gone")),
+    st.lists(st.sampled_from("abcd"), unique=True).map(lambda names: (DB, tuple(names))),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([DB, WEB]), STATES)))
+def test_any_course_of_reports_leaves_what_the_last_of_each_server_says(
+    reports: list[tuple[ServerName, ServerState | tuple[ServerName, tuple[str, ...]]]],
+) -> None:
+    now = begun()
+    last: dict[ServerName, ServerState] = {DB: Pending(since=0.0), WEB: Pending(since=0.0)}
+    for server, state in reports:
+        told = offering(server, *state[1]) if isinstance(state, tuple) else state
+        now = now.with_state(server, told)
+        last[server] = told
+
+    assert now.catalog == Catalog(last)
+    for name in now.catalog.entries:
+        assert now.find(name) == name
+    known = {name for each in now.lookup.registers for name, _ in each.tools}
+    assert known == set(map(ToolName, now.catalog.entries))
