@@ -65,7 +65,7 @@ class Fleet:
         """What is known now: the one cell that requests read. Replaced, never changed."""
         self.meaning = meaning or NoMeaning()
         self.changed = anyio.Event()
-        """Set when the catalog is replaced, and itself replaced with it."""
+        """Set when the catalog or the problem is replaced, and itself replaced with it."""
         self._registers: dict[ServerName, tuple[Ready, Register]] = {}
         self._lookup = Lookup()
         self._looked_up = self.catalog
@@ -192,6 +192,12 @@ class Fleet:
         self._tell_of_change()
         reconfigured, self._reconfigured = self._reconfigured, anyio.Event()
         reconfigured.set()
+
+    def report_problem(self, problem: str | None) -> None:
+        """Take note of why the file as it is now cannot be used, or that it can."""
+        if problem != self.problem:
+            self.problem = problem
+            self._tell_of_change()
 
     async def request(
         self, server: ServerName, method: str, params: Mapping[str, Any], caller: Caller

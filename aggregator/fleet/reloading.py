@@ -36,10 +36,10 @@ class Reloading:
         try:
             config = load_config(self._path, self._environment)
         except ConfigError as error:
-            self._fleet.problem = str(error)
+            self._fleet.report_problem(str(error))
             logger.error("%s; going on with the configuration in use", error)  # noqa: TRY400
             return
-        self._fleet.problem = None
+        self._fleet.report_problem(None)
         self._expect(config)
         self._fleet.reconfigure(config)
         logger.info("%s: applied", self._path)

@@ -207,7 +207,8 @@ class Resources:
     def _document(self, uri: str) -> dict[str, Any] | None:
         catalog = self._fleet.catalog
         if uri == SERVERS_URI:
-            return servers_document(catalog, self._fleet.descriptions, anyio.current_time())
+            fleet, now = self._fleet, anyio.current_time()
+            return servers_document(catalog, fleet.descriptions, now, fleet.problem)
         if uri == TOOLS_URI:
             return tools_document(catalog)
         entry = catalog.entries.get(ToolName(uri.removeprefix(f"{TOOLS_URI}/")))

@@ -87,6 +87,7 @@ class Searching:
             call=self._caller(conversation),
             visible=self._listing.known_names(conversation),
             descriptions=self._fleet.descriptions,
+            problem=self._fleet.problem,
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
             max_chars=self._listing.budget(conversation),
