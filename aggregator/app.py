@@ -19,6 +19,7 @@ from aggregator.downstream.stdio.child import Child, ChildSpec, open_child
 from aggregator.downstream.stdio.watchdog import Watchdog
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import Reloading
+from aggregator.fleet.remembering import save_news
 from aggregator.memory import open_memory, state_path
 from aggregator.search.semantic.meaning import open_meaning
 from aggregator.signals import Signal
@@ -93,7 +94,8 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
     """Run all servers and whatever tells clients of them, for the length of the block."""
     async with Watchdog() as watchdog, anyio.create_task_group() as group:
         settings = config.settings
-        memory = open_memory(os.environ, enabled=settings.state)
+        news = Signal()
+        memory = open_memory(os.environ, enabled=settings.state, on_news=news.send)
         state = state_path(os.environ) if settings.state else None
         meaning = open_meaning(state, wanted=settings.semantic)
         audience = Audience()
@@ -107,7 +109,7 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
         )
         recollection = Recollection(memory, config.path)
         server = Upstream(fleet, audience, recollection)
-        group.start_soon(recollection.save_changes)
+        group.start_soon(save_news, memory, news)
         group.start_soon(meaning.run)
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)

@@ -12,14 +12,21 @@ TOOLS_URI = "catalog://tools"
 
 
 def servers_document(
-    catalog: Catalog, descriptions: Mapping[ServerName, str], now: float
+    catalog: Catalog,
+    descriptions: Mapping[ServerName, str],
+    now: float,
+    problem: str | None = None,
 ) -> dict[str, Any]:
-    """Describe each server: its state, why, for how long, and what it offers."""
+    """Describe each server: its state, why, for how long, and what it offers.
+
+    `problem` is why the file as it is now is not the configuration in use.
+    """
     return {
+        "problem": problem,
         "servers": [
             {"name": name, "description": descriptions.get(name, ""), **_state(state, now)}
             for name, state in catalog.servers.items()
-        ]
+        ],
     }
 
 

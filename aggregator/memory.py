@@ -1,13 +1,15 @@
 """The small file in which facts outlive a run.
 
 Losing a fact costs a little time, so nothing here ever raises for the sake of one: what cannot be
-kept on disk is kept for as long as the process lives.
+kept on disk is kept for as long as the process lives. Facts are noted by one thread; another may
+take them to disk meanwhile, and all that it touches is its batch of them and the file.
 """
 
 import json
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +25,7 @@ MAX_FILE_BYTES = 1024 * 1024
 """Bytes the whole file may have."""
 
 Section = dict[str, Any]
+Sections = dict[str, Section]
 Fact = tuple[str, str]
 """A section and a key in it."""
 
@@ -38,33 +41,42 @@ class Memory(Protocol):
         """Remember a value until the process ends, and beyond once saved; `None` forgets."""
         ...
 
-    def save(self) -> bool:
-        """Write what is new to disk; return whether nothing is left to write."""
-        ...
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Facts on their way to disk."""
 
-class NoMemory:
-    """The memory of an aggregator that was told to remember nothing."""
+    path: Path | None
+    facts: Mapping[Fact, object]
 
-    def get(self, _section: str, _key: str, /) -> object:
-        """Return `None`."""
-        return None
+    def write(self) -> Sections | None:
+        """Add the facts to the file; return what it holds then, or `None` if they stay unwritten.
 
-    def put(self, _section: str, _key: str, _value: object, /) -> None:
-        """Do nothing."""
-
-    def save(self) -> bool:
-        """Do nothing, successfully."""
-        return True
+        What other processes wrote meanwhile is kept.
+        """
+        current = _read(self.path) if self.path is not None and self.facts else None
+        # Not to be read is no reason to write over it.
+        if self.path is None or current is None:
+            return None
+        for (section, key), value in self.facts.items():
+            _note(current, section, key, value)
+        try:
+            _write(self.path, _fitting(current))
+        except OSError:
+            return None
+        return current
 
 
 class Notebook:
     """A memory kept in one file, which other processes may write too."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, on_news: Callable[[], None] = lambda: None) -> None:
         self._path = path
+        self._on_news = on_news
         self._sections = {} if path is None else _read(path) or {}
         self._unsaved: dict[Fact, object] = {}
+        self.has_news = False
+        """Whether something was noted since facts were last taken to disk."""
 
     def get(self, section: str, key: str, /) -> object:
         """Return a remembered value, or `None`."""
@@ -78,42 +90,53 @@ class Notebook:
         if len(key) + len(text) <= MAX_FACT_BYTES and plain != self.get(section, key):
             self._unsaved[section, key] = plain
             _note(self._sections, section, key, plain)
+            self.has_news = True
+            self._on_news()
+
+    def take(self) -> Batch:
+        """Return what is not on disk yet, to be written and then settled."""
+        self.has_news = False
+        return Batch(self._path, dict(self._unsaved))
+
+    def settle(self, batch: Batch, written: Sections | None) -> None:
+        """Go on with what is on disk and with what was noted while it was written."""
+        if written is None:
+            return
+        self._unsaved = {
+            fact: value
+            for fact, value in self._unsaved.items()
+            if fact not in batch.facts or batch.facts[fact] != value
+        }
+        self._sections = written
+        for (section, key), value in self._unsaved.items():
+            _note(written, section, key, value)
 
     def save(self) -> bool:
-        """Write what is new to disk, keeping what other processes wrote meanwhile."""
-        if not self._unsaved or self._path is None:
-            return not self._unsaved
+        """Write what is new to disk; return whether nothing is left to write."""
+        batch = self.take()
+        self.settle(batch, batch.write())
+        return not self._unsaved
 
-        batch = dict(self._unsaved)
-        current = _read(self._path)
-        # Not to be read is no reason to write over it.
-        if current is None:
-            return False
-        for (section, key), value in batch.items():
-            _note(current, section, key, value)
-        return self._replace(self._path, current) and self._settle(current, batch)
 
-    def _replace(self, path: Path, sections: dict[str, Section]) -> bool:
-        try:
-            _write(path, _fitting(sections))
-        except OSError:
-            return False
-        return True
+class NoMemory(Notebook):
+    """The memory of an aggregator that was told to remember nothing."""
 
-    def _settle(self, written: dict[str, Section], batch: Mapping[Fact, object]) -> bool:
-        """Go on with what is on disk and with what was noted while it was written."""
-        later = {fact: value for fact, value in self._unsaved.items() if batch.get(fact) != value}
-        for (section, key), value in later.items():
-            _note(written, section, key, value)
-        self._sections, self._unsaved = written, later
-        return not later
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def put(self, _section: str, _key: str, _value: object, /) -> None:
+        """Do nothing."""
 
 
 def open_memory(
-    environment: Mapping[str, str], *, enabled: bool = True, platform: str = sys.platform
-) -> Memory:
+    environment: Mapping[str, str],
+    *,
+    enabled: bool = True,
+    platform: str = sys.platform,
+    on_news: Callable[[], None] = lambda: None,
+) -> Notebook:
     """Return the memory of this user on this machine."""
-    return Notebook(state_path(environment, platform)) if enabled else NoMemory()
+    return Notebook(state_path(environment, platform), on_news) if enabled else NoMemory()
 
 
 def state_path(environment: Mapping[str, str], platform: str = sys.platform) -> Path | None:
@@ -138,7 +161,7 @@ def _absolute(path: str) -> str:
     return path if path.startswith("/") else ""
 
 
-def _note(sections: dict[str, Section], section: str, key: str, value: object) -> None:
+def _note(sections: Sections, section: str, key: str, value: object) -> None:
     """Put a fact behind all others of its section, so that the first is the oldest."""
     facts = sections.setdefault(section, {})
     facts.pop(key, None)
@@ -148,7 +171,7 @@ def _note(sections: dict[str, Section], section: str, key: str, value: object) -
         del facts[next(iter(facts))]
 
 
-def _fitting(sections: dict[str, Section]) -> str:
+def _fitting(sections: Sections) -> str:
     """Return the text of the file, without the oldest facts if they do not fit."""
     text = json.dumps(sections, indent=1)
     while len(text) > MAX_FILE_BYTES:
@@ -159,7 +182,7 @@ def _fitting(sections: dict[str, Section]) -> str:
     return text
 
 
-def _read(path: Path) -> dict[str, Section] | None:
+def _read(path: Path) -> Sections | None:
     """Return what a file holds; `None` if there is one that cannot be read or moved aside."""
     try:
         return _parsed(_content(path))
@@ -180,14 +203,14 @@ def _content(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _parsed(text: str) -> dict[str, Section]:
+def _parsed(text: str) -> Sections:
     data: object = json.loads(text)
     if not is_plain_object(data):
         raise ValueError(text)
     return {name: facts for name, facts in data.items() if is_plain_object(facts)}
 
 
-def _moved_aside(path: Path) -> dict[str, Section] | None:
+def _moved_aside(path: Path) -> Sections | None:
     try:
         path.replace(path.with_suffix(".corrupt"))
     except OSError:

@@ -186,6 +186,20 @@ def test_a_fact_learned_while_others_are_saved_is_kept_for_the_next_save(tmp_pat
     assert written(busy) == {"clients": {"early": 1, "late": 2}}
 
 
+def test_a_fact_forgotten_while_others_are_saved_stays_forgotten(tmp_path: Path):
+    busy = Busy(tmp_path / "state.json")
+    book = Notebook(busy)
+    book.put("clients", "unwanted", 1)
+    book.save()
+    book.put("clients", "early", 1)
+    busy.on_look = lambda: book.put("clients", "unwanted", None)
+
+    assert not book.save()
+    assert book.get("clients", "unwanted") is None
+    assert book.save()
+    assert written(busy) == {"clients": {"early": 1}}
+
+
 def test_a_pipe_in_place_of_the_file_does_not_hang(path: Path):
     path.parent.mkdir(parents=True)
     os.mkfifo(path)

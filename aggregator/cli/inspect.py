@@ -90,7 +90,12 @@ def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, pa
 
 def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> str:
     catalog = _catalog(peer)
-    style: Style = environment.paint
+    page = _subject(peer, catalog, environment.paint, options)
+    problem = None if options.json else catalog.get("problem")
+    return f"{problem}; going on with the configuration in use\n\n{page}" if problem else page
+
+
+def _subject(peer: Peer, catalog: dict[str, Any], style: Style, options: argparse.Namespace) -> str:
     if options.subject is None:
         return as_json(catalog) if options.json else overview(catalog, style)
     subject: str = options.subject
@@ -149,6 +154,8 @@ def _unknown(subject: str, catalog: dict[str, Any], what: str) -> CommandError:
     absent = [server["name"] for server in catalog["servers"] if server["state"] != "ready"]
     if absent:
         hint += f"; not ready, and so not known: {_listed(absent)}"
+    if problem := catalog.get("problem"):
+        hint += f"; what the file says now is not in use: {problem}"
     return CommandError(f"there is no {what} `{subject}`", hint)
 
 

@@ -1,13 +1,6 @@
-"""Tell when a file changes, and cost nothing while it does not.
+"""Tell when a file changes, by looking at it: a look costs a few microseconds."""
 
-On Linux the kernel says so; elsewhere the file is looked at once a second.
-"""
-
-import ctypes
-import os
-import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,12 +8,8 @@ import anyio
 
 SETTLING = 0.2
 """Seconds to let an editor finish: some write in several steps, or by way of another file."""
-LOOKING = 1.0
-"""Seconds between two looks where the kernel does not tell."""
-
-_EVENTS = 0x0000_03CE
-"""Modified, attributes, closed after writing, moved from and to, created, deleted."""
-_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
+LOOKING = 0.5
+"""Seconds between two looks."""
 
 
 async def changes(path: Path, known: bytes | None = None) -> AsyncGenerator[None, None]:
@@ -30,49 +19,28 @@ async def changes(path: Path, known: bytes | None = None) -> AsyncGenerator[None
     the file has now: it may have been read a while ago.
     """
     known = known or _content(path)
-    async with aclosing(_stirrings(path)) as stirrings:
-        async for _ in stirrings:
+    seen = None
+    while True:
+        look = _look(path)
+        if look != seen:
+            # Taken before the content is read, so that a change meanwhile is seen next time; and
+            # well before, since two changes in the same instant look like one.
+            seen = look
             await anyio.sleep(SETTLING)
             content = _content(path)
             if content != known:
                 known = content
                 yield
+        await anyio.sleep(LOOKING)
 
 
-async def _stirrings(path: Path) -> AsyncGenerator[None, None]:
-    """Yield whenever the file may have changed, and when it begins to be watched."""
-    descriptor = _inotify()
+def _look(path: Path) -> tuple[int, ...]:
+    """Return what is different when a file, or what a link leads to, is another or has changed."""
     try:
-        while True:
-            while descriptor is not None and _watch(descriptor, path):
-                yield
-                await anyio.wait_readable(descriptor)
-                os.read(descriptor, 65536)
-            # The kernel does not tell, or the directory is gone.
-            await anyio.sleep(LOOKING)
-            yield
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _inotify() -> int | None:
-    """Return what the kernel tells of events by; `None` if it cannot."""
-    if not sys.platform.startswith("linux"):
-        return None
-    with suppress(OSError, AttributeError):
-        begin: Callable[[int], int] = ctypes.CDLL(None).inotify_init1
-        descriptor = begin(_FLAGS)
-        return descriptor if descriptor >= 0 else None
-    return None
-
-
-def _watch(descriptor: int, path: Path) -> bool:
-    """Ask to be told of events beside the file, and where it leads if it is a link."""
-    add: Callable[[int, bytes, int], int] = ctypes.CDLL(None).inotify_add_watch
-    directories = {path.parent, Path(os.path.realpath(path)).parent}
-    # To watch a directory again changes nothing; and a link may lead elsewhere by now.
-    return all(add(descriptor, os.fsencode(each), _EVENTS) >= 0 for each in directories)
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _content(path: Path) -> bytes | None:

@@ -27,7 +27,7 @@ from aggregator.toolsearch.find import (
 )
 from aggregator.toolsearch.offer import MAX_WAIT
 from aggregator.toolsearch.page import lay_out
-from aggregator.toolsearch.status import failed, overview, pending
+from aggregator.toolsearch.status import failed, overview, pending, problem
 from aggregator.toolsearch.view import Changes, View
 from aggregator.toolsearch.wording import counted, fitting, listed, one_line, quoted
 
@@ -95,6 +95,7 @@ def _head(found: Found, view: View) -> Iterator[str]:
         if result.overview:
             tools = counted(len(view.catalog.entries), "tool")
             yield f"{counted(len(view.catalog.servers), 'server')}, {tools}. {_OVERVIEW_HINT}"
+            yield from problem(view)
         elif result.entries:
             yield _found_line(result, found.request)
             yield from _introduction(result, view)

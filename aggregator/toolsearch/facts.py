@@ -23,6 +23,8 @@ def facts(found: Found, view: View) -> JsonObject:
     }
     if same := copies(found, view):
         told["copies"] = same
+    if view.problem is not None:
+        told["problem"] = view.problem
     if view.changes is not None:
         told["changes"] = _changes(view.changes)
     return told

@@ -9,6 +9,8 @@ from aggregator.toolsearch.wording import counted, fitting, one_line
 
 MAX_REASON = 160
 """Characters of why a server is not connected."""
+MAX_PROBLEM = 400
+"""Characters of why the file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,13 @@ def failed(view: View) -> list[Unready]:
 
 def _seconds(state: Pending | Failed, view: View) -> int:
     return max(0, round(view.now - state.since))
+
+
+def problem(view: View) -> list[str]:
+    """Say, if it is so, that the configuration in use is not what the file says now."""
+    if view.problem is None:
+        return []
+    return [f"{one_line(view.problem, MAX_PROBLEM)}; going on with the configuration in use."]
 
 
 def overview(view: View, room: int) -> str:

@@ -55,6 +55,8 @@ class View:
     visible: frozenset[ToolName] = frozenset()
     """What was in this client's list before the search."""
     descriptions: Mapping[ServerName, str] = field(default_factory=dict[ServerName, str])
+    problem: str | None = None
+    """Why the file as it is now is not the configuration in use."""
     now: float = 0.0
     """On the clock of `since` in the catalog."""
     changes: Changes | None = None

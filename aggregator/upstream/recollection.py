@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
-import anyio.to_thread
-
 from aggregator.json import JsonObject, as_object, items
 from aggregator.memory import Memory, joined
 from aggregator.upstream.conversation import Conversation
@@ -18,8 +15,6 @@ LOADED = "loaded"
 
 RESTORED_WITHIN = 600.0
 """Seconds after which a loaded set is taken to be of another conversation."""
-SAVING_PAUSE = 1.0
-"""Seconds to gather changes before they are written."""
 
 
 class Recollection:
@@ -35,7 +30,6 @@ class Recollection:
         self._memory = memory
         self._place = joined(str(config), os.getcwd())  # noqa: PTH109 - a part of a key, no path
         self._clock = clock
-        self._changed = anyio.Event()
 
     def relists(self, client: str) -> bool | None:
         """Say whether clients of this name list again when told to, if earlier ones have shown."""
@@ -57,17 +51,6 @@ class Recollection:
         """Leave a session's set to whoever comes next."""
         self._keep(conversation, owner=0)
 
-    async def save_changes(self) -> None:
-        """Write what is new to disk, off the event loop, until cancelled; then once more."""
-        try:
-            while True:
-                await self._changed.wait()
-                await anyio.sleep(SAVING_PAUSE)
-                self._changed = anyio.Event()
-                await anyio.to_thread.run_sync(self._memory.save)
-        finally:
-            self._memory.save()
-
     def _keep(self, conversation: Conversation, *, owner: int) -> None:
         observed = conversation.observed_relist
         if observed is not None:
@@ -76,7 +59,6 @@ class Recollection:
         if tools and conversation.is_alone:
             left: dict[str, Any] = {"tools": tools, "at": self._clock(), "owner": owner}
             self._memory.put(LOADED, self.key(conversation.client), left)
-        self._changed.set()
 
     def key(self, client: str) -> str:
         """Return under which name a client's set is kept."""

@@ -167,7 +167,7 @@ def _read_own(uri: str, request: Request) -> dict[str, Any]:
 
 def _document(uri: str, now: Now) -> dict[str, Any] | None:
     if uri == SERVERS_URI:
-        return servers_document(now.catalog, now.descriptions, anyio.current_time())
+        return servers_document(now.catalog, now.descriptions, anyio.current_time(), now.problem)
     if uri == TOOLS_URI:
         return tools_document(now.catalog)
     entry = now.catalog.entries.get(ToolName(uri.removeprefix(f"{TOOLS_URI}/")))

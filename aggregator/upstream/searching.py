@@ -84,6 +84,7 @@ class Searching:
             call=_caller(now, conversation),
             visible=known_names(now, conversation),
             descriptions=now.descriptions,
+            problem=now.problem,
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
             max_chars=budget(now, conversation),

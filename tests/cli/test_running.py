@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.cli.environment import ExitStatus
+from aggregator.cli.environment import CommandError, ExitStatus
+from aggregator.cli.inspect import find_tool
 from tests.cli.session import start
 from tests.cli.shell import Ran, Shell, faulty
 
@@ -319,6 +320,31 @@ def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
 
     assert first.startswith("SERVER")
     assert process.returncode == ExitStatus.FINE
+
+
+def test_a_broken_edit_is_shown_above_what_is_in_use(shell: Shell) -> None:
+    path = shell.write_servers(SERVERS)
+    with start(shell, "inspect", "--watch") as process:
+        assert process.stdout is not None
+        rest = iter(process.stdout.readline, "")
+        assert any("Deferred" in line for line in rest)
+        shell.write_servers("servers: [")
+        problem = next(line for line in rest if "servers.yaml" in line)
+        table = [next(rest), next(rest), next(rest)]
+
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+
+    assert problem.startswith(f"`{path}`, line 1: is not valid YAML")
+    assert problem.endswith("; going on with the configuration in use\n")
+    assert [line.split()[:2] for line in table] == [[], ["SERVER", "STATE"], ["test", "ready"]]
+
+
+def test_who_asks_for_what_a_broken_edit_has_is_told_of_it() -> None:
+    with pytest.raises(CommandError) as raised:
+        find_tool("new__tool", {"servers": [], "tools": [], "problem": "`servers.yaml`: is empty"})
+
+    assert "what the file says now is not in use: `servers.yaml`" in (raised.value.hint or "")
 
 
 def test_a_reader_that_leaves_early_is_no_error(shell: Shell) -> None:

@@ -1,15 +1,23 @@
 """The file that changes while its servers run."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import anyio
+import mcp_types as types
 import pytest
+from mcp import Client
 
 from aggregator.app import IDENTITY
 from aggregator.config import Config, load_config
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import Reloading
-from tests.peers import never
+from aggregator.memory import NoMemory
+from aggregator.upstream.audience import Audience
+from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.server import Upstream
+from tests.peers import Era, never, text_of, visiting
 
 pytestmark = pytest.mark.anyio
 
@@ -66,6 +74,61 @@ async def test_a_file_that_cannot_be_used_changes_nothing_and_is_reported(tmp_pa
     assert problem is not None
     assert "is not valid YAML" in problem
     assert fleet.now.problem is None
+
+
+async def servers_document(client: Client) -> dict[str, Any]:
+    (content,) = (await client.read_resource("catalog://servers")).contents
+    assert isinstance(content, types.TextResourceContents)
+    return json.loads(content.text)
+
+
+async def test_clients_are_told_that_the_file_is_not_in_use(
+    tmp_path: Path, client_era: Era
+) -> None:
+    """A person who edited it looks there, and not into a log."""
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), path))
+    reloading = Reloading(fleet, {})
+    documents: list[dict[str, Any]] = []
+    overviews: list[types.CallToolResult] = []
+
+    async with visiting(upstream, client_era) as client:
+
+        async def look() -> None:
+            documents.append(await servers_document(client))
+            overviews.append(await client.call_tool("ToolSearch", {"query": ""}))
+
+        await look()
+        path.write_text("servers: [", encoding="utf-8")
+        reloading.reload()
+        await look()
+        written(path, "one")
+        reloading.reload()
+        await look()
+
+    problem = f"`{path}`, line 1: is not valid YAML"
+    said = f"{documents[1]['problem']}; going on with the configuration in use."
+    assert [each["problem"] is None for each in documents] == [True, False, True]
+    assert documents[1]["problem"].startswith(problem)
+    assert [said in text_of(each) for each in overviews] == [False, True, False]
+    metas = [(each.meta or {})["aggregator/search"] for each in overviews]
+    assert [each.get("problem") for each in metas] == [each["problem"] for each in documents]
+
+
+async def test_whoever_follows_the_catalog_hears_of_a_problem_once(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    reloading = Reloading(fleet, {})
+    path.write_text("servers: [", encoding="utf-8")
+
+    before = fleet.now
+    reloading.reload()
+    told = fleet.now
+    reloading.reload()
+
+    assert told is not before
+    assert fleet.now is told
 
 
 async def test_changes_are_followed_until_the_file_says_not_to(tmp_path: Path) -> None:

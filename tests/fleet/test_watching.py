@@ -9,8 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from aggregator.fleet import watching
-from aggregator.fleet.watching import changes
+from aggregator.fleet.watching import LOOKING, SETTLING, changes
 
 pytestmark = pytest.mark.anyio
 
@@ -130,14 +129,12 @@ async def test_what_leaves_the_content_alone_is_not_told(tmp_path: Path) -> None
     assert told == ["two"]
 
 
-async def test_where_the_kernel_does_not_tell_it_looks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_file_that_goes_and_comes_back_with_its_directory_is_followed(
+    tmp_path: Path,
 ) -> None:
-    """As on other systems than Linux, or when the directory itself is replaced."""
     path = tmp_path / "inner" / "file"
     path.parent.mkdir()
     path.write_text("one", encoding="utf-8")
-    monkeypatch.setattr(watching, "LOOKING", 0.05)
     gone, back = anyio.Event(), anyio.Event()
 
     async def follow() -> None:
@@ -155,3 +152,47 @@ async def test_where_the_kernel_does_not_tell_it_looks(
             path.write_text("two", encoding="utf-8")
             await back.wait()
             group.cancel_scope.cancel()
+
+
+async def test_a_change_during_another_is_told(tmp_path: Path) -> None:
+    """As of an editor that saves twice, or a program that writes while we read."""
+    path = tmp_path / "file"
+    path.write_text("one", encoding="utf-8")
+    told: list[str] = []
+
+    with anyio.fail_after(5):
+        async with aclosing(changes(path, sha256(b"nothing").digest())) as changed:
+            async for _ in changed:
+                told.append(path.read_text(encoding="utf-8"))
+                if told != ["one"]:
+                    break
+                path.write_text("two", encoding="utf-8")
+
+    assert told == ["one", "two"]
+
+
+class TestOverTime:
+    """On the virtual clock."""
+
+    @pytest.fixture
+    def anyio_backend(self, virtual_time: object) -> object:
+        return virtual_time
+
+    async def test_a_change_is_told_soon(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_text("one", encoding="utf-8")
+        told: list[float] = []
+        written = anyio.current_time() + 3600.1
+
+        async def follow() -> None:
+            async for _ in changes(path):
+                told.append(anyio.current_time())
+                group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await anyio.sleep_until(written)
+            # Of another length: on this clock an hour may be less than a file system can tell.
+            path.write_text("another", encoding="utf-8")
+
+        assert told[0] - written <= LOOKING + SETTLING

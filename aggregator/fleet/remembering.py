@@ -1,0 +1,26 @@
+"""Take what is noted to disk, and keep nobody waiting for it."""
+
+import anyio
+from anyio import to_thread
+
+from aggregator.memory import Notebook
+from aggregator.signals import Signal
+
+SAVING_PAUSE = 1.0
+"""Seconds to gather facts before they are written."""
+
+
+async def save_news(notebook: Notebook, news: Signal) -> None:
+    """Write what is noted, until cancelled; then once more.
+
+    Only the file is left to a thread: whoever notes a fact meanwhile finds the notebook whole.
+    """
+    try:
+        while True:
+            while not notebook.has_news:
+                await news.wait()
+            await anyio.sleep(SAVING_PAUSE)
+            batch = notebook.take()
+            notebook.settle(batch, await to_thread.run_sync(batch.write))
+    finally:
+        notebook.save()
