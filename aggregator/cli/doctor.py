@@ -126,8 +126,9 @@ _ABILITIES = {
 
 def _reason(choice: Choice, known: ClientProfile) -> str:
     """Say why a surface was chosen: what is known first, then how."""
-    ability = f"{_ABILITIES[known.calls_late_tools]} ({known.evidence})"
-    return choice.why.replace(f"{known.title}: {known.evidence}", ability)
+    if not choice.rests_on_client:
+        return choice.why
+    return f"{_ABILITIES[known.calls_late_tools]} ({known.evidence}){choice.remark}"
 
 
 def _client(wanted: str) -> str:

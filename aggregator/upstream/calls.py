@@ -7,7 +7,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready, ToolEntry
-from aggregator.errors import CallError, UnknownToolError
+from aggregator.errors import ERROR_META, CallError, UnknownToolError
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject, as_object
 from aggregator.names import Ambiguous, ServerName, ToolName
@@ -51,7 +51,7 @@ class Calls:
         except UnknownToolError as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except CallError as error:
-            return failure(str(error))
+            return failure(str(error), error.facts)
         arguments = params.get("arguments")
         return await self._forward(conversation, entry, as_object(arguments), params, caller)
 
@@ -66,15 +66,16 @@ class Calls:
         """Call the entry that a call of `CallTool` or `CallReadOnlyTool` names."""
         request = parse_call(params.get("arguments"), self._knows)
         if isinstance(request, Problem):
-            return failure(request.text)
+            return failure(request.text, {"kind": "invalid-arguments"})
         try:
             entry = await self.find(request.name)
         except CallError as error:
-            return failure(str(error))
+            return failure(str(error), error.facts)
         if read_only and not entry.read_only:
             return failure(
                 f"`{CALL_READ_ONLY_TOOL}` does not call `{entry.name}`, since it may change "
-                f"something. Use `{CALL_TOOL}` instead"
+                f"something. Use `{CALL_TOOL}` instead",
+                {"kind": "not-read-only"},
             )
         return await self._forward(conversation, entry, request.arguments, params, caller)
 
@@ -137,7 +138,8 @@ class Calls:
                         conformed.problems,
                         changed=seen == "changed",
                         max_chars=self._listing.budget(conversation),
-                    )
+                    ),
+                    {"kind": "invalid-arguments"},
                 )
             arguments = conformed.arguments
         session.used(entry.name)
@@ -146,11 +148,12 @@ class Calls:
         try:
             result = await self._forwarding.send(errand, caller)
         except CallError as error:
-            return failure(str(error))
+            return failure(str(error), error.facts)
         self._resources.learn(entry.server, result)
         return result
 
 
-def failure(text: str) -> dict[str, Any]:
-    """Make a result of an error that the model should read."""
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+def failure(text: str, facts: Mapping[str, str]) -> dict[str, Any]:
+    """Make a result of an error: a text that the model should read, and facts for programs."""
+    content = [{"type": "text", "text": text}]
+    return {"content": content, "isError": True, "_meta": {ERROR_META: dict(facts)}}

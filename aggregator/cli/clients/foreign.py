@@ -243,7 +243,7 @@ def _problem(name: str, entry: Mapping[str, Any]) -> str | None:
     try:
         parse_config(text, Path("servers.yaml"), {})
     except ConfigError as error:
-        return str(error).partition(": ")[2]
+        return error.problem
     return None
 
 
