@@ -13,10 +13,10 @@ The rooms, from the outside in. Imports point down.
     exposure     which tools one client sees, on which surface
     toolsearch   the meta-tools: definition, arguments, answer
     search       the index, its ranking, and what tools mean
-    clients      what is known of each client
     catalog      everything known about all servers now
     config       servers.yaml as a value
     memory       what is remembered between runs
+    clients      what is known of each client, in one table
     names        the names clients see, and the way back
     secrecy      what must not be shown or written down
     errors       the tree

@@ -172,8 +172,8 @@ def child(server: ServerConfig, watchdog: Watchdog) -> Connect:
         max_message_bytes=server.max_message_bytes,
     )
 
-    def log(line: str) -> None:
-        logger.info("%s: %s", server.name, line)
+    def log(stream: str, line: str) -> None:
+        logger.info("%s", line, extra={"server": server.name, "stream": stream})
 
     @asynccontextmanager
     async def connect() -> AsyncGenerator[Wire, None]:

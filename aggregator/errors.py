@@ -1,9 +1,11 @@
 """The errors a caller may want to catch.
 
 AggregatorError
-├── ConfigError                 servers.yaml cannot be used as written      (.path, .line, .hint)
+├── ConfigError                 servers.yaml cannot be used as written      (.path, .problem, …)
 └── CallError                   a tool call that could not be completed
     ├── UnknownToolError        no server offers it                         (.name, .suggestions)
+    ├── InvalidCallError        its arguments cannot be what was meant
+    ├── NotReadOnlyError        it may change something, and must not       (.name)
     ├── ServerUnavailableError  its server is not connected now             (.server, .reason)
     ├── TurnedAwayError         its server did not take the call            (.server, .reason)
     ├── ServerLostError         its server went away during the call        (.server, .reason)
@@ -12,9 +14,14 @@ AggregatorError
 
 Each class builds its own message from facts and keeps the facts as attributes.
 The messages are read by models: they say what is wrong and what to do next.
+Programs read the facts: a result that tells of an error has them in its `_meta`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+ERROR_META = "aggregator/error"
+"""The `_meta` key of a result that holds the facts of an error of ours."""
 
 
 class AggregatorError(Exception):
@@ -30,6 +37,7 @@ class ConfigError(AggregatorError):
         where = f"`{path}`" if line is None else f"`{path}`, line {line}"
         super().__init__(f"{where}: {problem}")
         self.path = path
+        self.problem = problem
         self.line = line
         self.hint = hint
         self.others: tuple[ConfigError, ...] = ()
@@ -39,9 +47,21 @@ class ConfigError(AggregatorError):
 class CallError(AggregatorError):
     """A tool call that could not be completed."""
 
+    kind: ClassVar[str] = "failed"
+    """What programs tell it from others by."""
+    server: str | None = None
+    """The server that the tool belongs to, as far as that is known."""
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What programs read instead of the message."""
+        return {"kind": self.kind} | ({} if self.server is None else {"server": self.server})
+
 
 class UnknownToolError(CallError):
     """No server offers the tool."""
+
+    kind = "unknown-tool"
 
     def __init__(self, name: str, suggestions: Sequence[str] = (), note: str = "") -> None:
         message = f"There is no tool `{name}`"
@@ -53,8 +73,29 @@ class UnknownToolError(CallError):
         self.suggestions = tuple(suggestions)
 
 
+class InvalidCallError(CallError):
+    """The call cannot be what was meant; says what to send instead."""
+
+    kind = "invalid-arguments"
+
+
+class NotReadOnlyError(CallError):
+    """The tool may change something, and was called in a way that must not."""
+
+    kind = "not-read-only"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"`CallReadOnlyTool` does not call `{name}`, since it may change something. "
+            "Use `CallTool` instead"
+        )
+        self.name = name
+
+
 class ServerUnavailableError(CallError):
     """The tool's server is not connected now."""
+
+    kind = "server-unavailable"
 
     def __init__(self, server: str, reason: str | None) -> None:
         # A reason may be one that nothing but a person can put right.
@@ -70,6 +111,8 @@ class ServerUnavailableError(CallError):
 class TurnedAwayError(CallError):
     """The tool's server did not take the call."""
 
+    kind = "turned-away"
+
     def __init__(self, server: str, reason: str, *, is_barred: bool = False) -> None:
         again = "" if is_barred else ", or try again shortly"
         super().__init__(
@@ -82,6 +125,8 @@ class TurnedAwayError(CallError):
 
 class ServerLostError(CallError):
     """The tool's server went away while it ran the tool."""
+
+    kind = "server-lost"
 
     def __init__(self, server: str, reason: str | None = None) -> None:
         detail = f": {reason}" if reason else ""
@@ -96,6 +141,8 @@ class ServerLostError(CallError):
 class CallTimeoutError(CallError):
     """The tool's server did not answer in time."""
 
+    kind = "timeout"
+
     def __init__(self, server: str, seconds: float) -> None:
         super().__init__(
             f"The server `{server}` did not answer within {seconds:g} s. "
@@ -108,6 +155,8 @@ class CallTimeoutError(CallError):
 
 class BusyError(CallError):
     """The tool's server has too many calls in hand."""
+
+    kind = "busy"
 
     def __init__(self, server: str) -> None:
         super().__init__(

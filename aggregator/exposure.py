@@ -26,6 +26,10 @@ class Choice:
 
     surface: Surface
     why: str
+    rests_on_client: bool = False
+    """Whether it follows from what is known of the client, which `why` then says first."""
+    remark: str = ""
+    """What `why` then adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +77,24 @@ def _automatic(era: Era, profile: ClientProfile, observed_relist: bool | None) -
     if era == "modern":
         return Choice("relay", "in this era a search must not change the list")
 
-    known = f"{profile.title}: {profile.evidence}"
     match profile.calls_late_tools, observed_relist:
         case True, False:
-            return Choice("hybrid", f"{known}; but it was seen not to list again")
+            return _by_client("hybrid", profile, "; but it was seen not to list again")
         case True, _:
-            return Choice("promote", known)
+            return _by_client("promote", profile)
         case None, False:
-            return Choice("relay", f"{known}; it was seen not to list again")
+            return _by_client("relay", profile, "; it was seen not to list again")
         case None, _:
             # Seen to list again is no proof that its model gets the new tools in time.
-            return Choice("hybrid", f"{known}; so both ways are open")
+            return _by_client("hybrid", profile, "; so both ways are open")
         case _:
             # Nor is it worth a changed list: what is known of these clients is about the model.
-            return Choice("relay", known)
+            return _by_client("relay", profile)
+
+
+def _by_client(surface: Surface, profile: ClientProfile, remark: str = "") -> Choice:
+    why = f"{profile.title}: {profile.evidence}{remark}"
+    return Choice(surface, why, rests_on_client=True, remark=remark)
 
 
 def visible(

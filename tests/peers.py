@@ -18,6 +18,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from aggregator.app import IDENTITY, serve_client
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.link import Connect, Wire
+from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
@@ -252,6 +253,11 @@ async def _stream(upstream: Upstream) -> AsyncGenerator[Any, None]:
 def text_of(result: types.CallToolResult) -> str:
     """Return what a model reads of a result."""
     return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+def error_of(result: types.CallToolResult) -> Mapping[str, str]:
+    """Return what a program reads of an error of ours; nothing if a result is none."""
+    return (result.meta or {}).get(ERROR_META, {})
 
 
 async def until(condition: Callable[[], bool], changed: Callable[[], Signal | anyio.Event]) -> None:

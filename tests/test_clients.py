@@ -1,11 +1,10 @@
 import dataclasses
-import tomllib
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-import aggregator
-from aggregator.clients import UNKNOWN, known_clients, profile
+from aggregator.clients import CLIENTS, UNKNOWN, known_clients, profile, sent_names
 
 
 @pytest.mark.parametrize(
@@ -63,15 +62,40 @@ def test_a_client_that_cuts_short_results_has_a_small_budget():
     assert budget < 7_950
 
 
-def test_every_row_of_the_table_has_evidence_and_a_name_of_its_own():
-    text = Path(aggregator.__file__).with_name("clients.toml").read_text(encoding="utf-8")
-    rows = tomllib.loads(text)["client"]
-    names = [name.casefold() for row in rows for name in row["names"]]
+def test_every_entry_of_the_table_has_evidence_and_names_of_its_own():
+    sent = [
+        name.casefold() for client in CLIENTS for each in client.profiles for name in each.names
+    ]
+    typed = [client.name for client in CLIENTS]
 
-    assert len(names) == len(set(names)) == len(known_clients())
-    for row in rows:
-        assert row["evidence"]
-        assert row["relists"] in {"same-turn", "never", "unknown"}
+    assert len(sent) == len(set(sent)) == len(known_clients())
+    assert len(typed) == len(set(typed))
+    for known in known_clients().values():
+        assert known.evidence
+        assert known.title
+
+
+def test_a_client_is_known_by_what_people_type_or_call_it_and_by_what_it_sends():
+    names = sent_names()
+
+    assert names["codex"] == names["codex cli"] == "codex-mcp-client"
+    assert names["claude-desktop"] == "claude-ai"
+    assert names["cline"] == names["cline for vs code"] == "cline"
+    assert names["@cline/core"] == names["cline cli"] == "@cline/core"
+    assert set(names) >= set(known_clients()) >= set(names.values())
+
+
+def test_the_table_is_read_without_what_reads_configuration():
+    """Every command shows the clients in its help, also one that only tells its version."""
+    program = (
+        "import sys, aggregator.cli.parser\n"
+        "print({'pydantic', 'tomllib', 'yaml', 'anyio'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "set()\n"
 
 
 def test_profiles_are_values():

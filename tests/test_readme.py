@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic.fields import FieldInfo
 
+from aggregator.clients import INSTALLABLE
 from aggregator.config import parse_config
 from aggregator.config.form import ServerForm, SettingsForm
 
@@ -34,6 +35,12 @@ def test_the_configuration_shown_is_valid() -> None:
     assert list(config.servers) == ["notes", "github"]
     assert all(server.problem is None for server in config.servers.values())
     assert list(yaml.safe_load(shown)["servers"]) == ["notes", "github"]
+
+
+def test_the_clients_it_knows_are_those_of_the_table() -> None:
+    *others, last = [client.title for client in INSTALLABLE]
+
+    assert f"; it knows {', '.join(others)} and {last}.\n" in README.read_text(encoding="utf-8")
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:

@@ -13,7 +13,9 @@ from aggregator.cli.source import config_path, read_config
 from aggregator.cli.starting import Server, await_servers, clear_line, tell_progress
 from aggregator.cli.typed import arguments_of
 from aggregator.config import Config
+from aggregator.errors import ERROR_META
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
+from aggregator.json import as_object
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -80,6 +82,7 @@ def _called(
 def _status(result: dict[str, Any], server: str) -> ExitStatus:
     if not result.get("isError"):
         return ExitStatus.FINE
-    # What went wrong on the way to a tool is said about its server, in the words of our errors.
-    ours = text_of(result).startswith(f"The server `{server}` ")
-    return ExitStatus.ERROR if ours else ExitStatus.TOOL_ERROR
+    # What went wrong on the way to a tool is said about its server; a server may have others
+    # behind it, and says of them what we would.
+    about = as_object(as_object(result.get("_meta")).get(ERROR_META)).get("server")
+    return ExitStatus.ERROR if about == server else ExitStatus.TOOL_ERROR

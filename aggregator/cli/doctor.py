@@ -9,7 +9,6 @@ from textwrap import fill
 
 from aggregator import __version__
 from aggregator.cli.clients.registrations import Report, registrations
-from aggregator.cli.clients.registry import CLIENTS
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import as_json
 from aggregator.cli.lint import lint
@@ -17,7 +16,7 @@ from aggregator.cli.peer import serving
 from aggregator.cli.source import config_path
 from aggregator.cli.starting import await_servers
 from aggregator.cli.tables import WIDTH
-from aggregator.clients import ClientProfile, known_clients, profile
+from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
 from aggregator.errors import ConfigError
 from aggregator.exposure import Choice, Era, explain_surface
@@ -127,8 +126,9 @@ _ABILITIES = {
 
 def _reason(choice: Choice, known: ClientProfile) -> str:
     """Say why a surface was chosen: what is known first, then how."""
-    ability = f"{_ABILITIES[known.calls_late_tools]} ({known.evidence})"
-    return choice.why.replace(f"{known.title}: {known.evidence}", ability)
+    if not choice.rests_on_client:
+        return choice.why
+    return f"{_ABILITIES[known.calls_late_tools]} ({known.evidence}){choice.remark}"
 
 
 def _client(wanted: str) -> str:
@@ -137,19 +137,11 @@ def _client(wanted: str) -> str:
     Raises:
         CommandError: It is not known.
     """
-    table = known_clients()
-    by_title: dict[str, str] = {}
-    for name, known in table.items():
-        # Of several names the first is the usual one.
-        by_title.setdefault(known.title.casefold(), name)
-    titles = {client.name: client.title.casefold() for client in CLIENTS}
+    names = sent_names()
     name = wanted.casefold()
-    title = titles.get(name, name)
-    if name in titles and title in table:
-        title = table[title].title.casefold()
-    if title in by_title or name in table:
-        return by_title.get(title, name)
-    close = get_close_matches(name, {**table, **titles}, 1)
+    if name in names:
+        return names[name]
+    close = get_close_matches(name, names, 1)
     hint = f"Did you mean `{close[0]}`?" if close else "`aggregator install` lists the clients"
     raise CommandError(f"nothing is known of a client `{wanted}`", hint, ExitStatus.USAGE)
 

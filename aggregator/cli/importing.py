@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.cli.clients.changes import make, show
-from aggregator.cli.clients.foreign import Source, foreign_servers, servers_in, source_of
+from aggregator.cli.clients.foreign import foreign_servers, recognise, servers_in
+from aggregator.cli.clients.location import ClientFile, client_named, locate
 from aggregator.cli.clients.plan import Plan, plan_import
-from aggregator.cli.clients.registry import CLIENTS, ClientFiles, client_named
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import as_json
 from aggregator.cli.source import config_path
+from aggregator.clients import INSTALLABLE, Client
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Show what would be added to `servers.yaml`, and add it if a person agrees."""
     target = config_path(options.into, environment)
-    sources = _sources(options.source, environment)
-    servers = [each for source in sources for each in foreign_servers(source, environment)]
+    files = _files(options.source, environment)
+    servers = [each for file in files for each in foreign_servers(file, environment)]
     plan = plan_import(servers, target, environment)
     if options.json:
         environment.say(as_json(_listing(plan, target)))
@@ -44,7 +45,7 @@ def _listing(plan: Plan, target: Path) -> dict[str, Any]:
     """Return for programs what was found and what would be written."""
     return {
         "into": str(target),
-        "servers": [{"name": each.name, "from": str(each.source.path)} for each in plan.taken],
+        "servers": [{"name": each.name, "from": str(each.file.path)} for each in plan.taken],
         "notes": plan.notes,
         "warnings": plan.warnings,
         "files": [str(change.path) for change in plan.changes],
@@ -59,44 +60,39 @@ def tell(plan: Plan, environment: Environment) -> None:
         environment.warn(warning)
 
 
-def _sources(named: str | None, environment: Environment) -> list[Source]:
+def _files(named: str | None, environment: Environment) -> list[ClientFile]:
     """Return the files to read: those of a client, one file, or all that are found."""
     if named is None:
-        sources = [each for client in CLIENTS for each in _readable(client, environment)]
-        if not sources:
+        files = [each for client in INSTALLABLE for each in _readable(client, environment)]
+        if not files:
             raise CommandError(
                 "no client with servers was found on this machine",
                 "Name a file: `aggregator import path/to/mcp.json`",
             )
-        return sources
+        return files
     path = environment.directory / Path(named).expanduser()
     if path.is_file() or "/" in named or "." in named:
-        return [source_of(path, environment)]
+        return [recognise(path, environment)]
     client = client_named(named)
-    every = [_source(client, scope, environment) for scope in client.places]
-    sources = [each for each in every if servers_in(each)]
-    if not sources:
+    every = [locate(client, scope, environment) for scope in client.files]
+    files = [each for each in every if servers_in(each)]
+    if not files:
         places = dict.fromkeys(f"`{each.path}`" for each in every)
         raise CommandError(
             f"{client.title} has no servers", f"They are looked for in {', '.join(places)}"
         )
-    return sources
+    return files
 
 
-def _readable(client: ClientFiles, environment: Environment) -> Iterator[Source]:
+def _readable(client: Client, environment: Environment) -> Iterator[ClientFile]:
     """Yield the files of a client that name servers, and warn of those that cannot be read."""
-    for scope in client.places:
+    for scope in client.files:
         try:
-            source = _source(client, scope, environment)
-            if servers_in(source):
-                yield source
+            file = locate(client, scope, environment)
+            if servers_in(file):
+                yield file
         except CommandError as error:
             environment.warn(f"{client.title} is passed over: {error}")
         except PermissionError as error:
             problem = f"`{error.filename}` cannot be read: permission denied"
             environment.warn(f"{client.title} is passed over: {problem}")
-
-
-def _source(client: ClientFiles, scope: str, environment: Environment) -> Source:
-    place = client.place(scope, environment)
-    return Source(place.path, place.keys, client)

@@ -10,11 +10,11 @@ from typing import Any
 
 from aggregator.cli.clients.changes import Change, check, content, make, show
 from aggregator.cli.clients.documents import UneditableError, format_of, found
-from aggregator.cli.clients.foreign import Foreign, Source, foreign_servers, is_ours, read_tree
+from aggregator.cli.clients.foreign import Foreign, foreign_servers, is_ours, read_tree
+from aggregator.cli.clients.location import ClientFile, client_named, locate
 from aggregator.cli.clients.plan import Plan, plan_import
 from aggregator.cli.clients.records import Record
 from aggregator.cli.clients.registrations import Report, registrations
-from aggregator.cli.clients.registry import CLIENTS, ClientFiles, Found, client_named
 from aggregator.cli.clients.undo import to_keep, undo, undo_command
 from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
@@ -22,6 +22,7 @@ from aggregator.cli.importing import tell
 from aggregator.cli.inspect import as_json
 from aggregator.cli.source import config_path
 from aggregator.cli.tables import columns
+from aggregator.clients import INSTALLABLE, Client
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -35,11 +36,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     if options.client is None:
         return _list(options, environment)
     client = client_named(options.client)
-    place = client.place(options.scope, environment)
-    record = Record(environment, client.name, place, options.name)
+    file = locate(client, options.scope, environment)
+    record = Record(environment, client.name, file, options.name)
     if options.undo:
-        return undo(client, place, options, environment, record)
-    return _install(client, place, options, environment, record)
+        return undo(client, file, options, environment, record)
+    return _install(client, file, options, environment, record)
 
 
 def _check_options(options: argparse.Namespace) -> None:
@@ -62,7 +63,7 @@ def _check_options(options: argparse.Namespace) -> None:
 def _list(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Show which clients there are to choose from."""
     found = list(registrations(environment))
-    rows = [_row(client, found) for client in CLIENTS]
+    rows = [_row(client, found) for client in INSTALLABLE]
     if options.json:
         environment.say(as_json({"clients": rows}))
         return ExitStatus.FINE
@@ -72,12 +73,12 @@ def _list(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     return ExitStatus.FINE
 
 
-def _row(client: ClientFiles, found: Sequence[Report]) -> dict[str, Any]:
+def _row(client: Client, found: Sequence[Report]) -> dict[str, Any]:
     own = [each for each in found if each["client"] == client.name]
     return {
         "client": client.name,
         "title": client.title,
-        "scopes": list(client.places),
+        "scopes": list(client.files),
         "files": list(dict.fromkeys(each["path"] for each in own)),
         "registered": [name for each in own for name in each["registered"]],
     }
@@ -90,27 +91,27 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def _install(
-    client: ClientFiles,
-    place: Found,
+    client: Client,
+    file: ClientFile,
     options: argparse.Namespace,
     environment: Environment,
     record: Record,
 ) -> ExitStatus:
-    _check_name(client, place, options.name)
+    _check_name(client, file, options.name)
     config = config_path(options.config, environment).absolute()
-    plan = _plan(client, place, config, environment) if options.move else None
+    plan = _plan(client, file, config, environment) if options.move else None
     _check_config(config, plan)
     entry = client.entry(options.name, _command(config), _variables(config, plan))
     moved = (*plan.taken, *plan.same) if plan else ()
-    changes = [_registered(place, options.name, entry, moved)]
+    changes = [_registered(file, options.name, entry, moved)]
     changes = [change for change in changes if change.is_needed] + [*(plan.changes if plan else ())]
     if not changes:
         environment.note(f"`{options.name}` is registered in {client.title} already")
-        _tell_kept(client, place, options, environment)
+        _tell_kept(client, file, options, environment)
         return ExitStatus.FINE
-    kept = to_keep(changes, place, options.name, record)
-    show(changes, _secrets(place.path), environment)
-    if not options.yes and not environment.agrees(f"Write `{place.path}`?"):
+    kept = to_keep(changes, file, options.name, record)
+    show(changes, _secrets(file.path), environment)
+    if not options.yes and not environment.agrees(f"Write `{file.path}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     check(changes)
@@ -121,17 +122,17 @@ def _install(
         f"{client.title} starts the aggregator as `{options.name}` from its next start on\n"
         f"Backups are in `{record.folder}`; `{command}` restores them"
     )
-    _tell_kept(client, place, options, environment)
+    _tell_kept(client, file, options, environment)
     return ExitStatus.FINE
 
 
-def _check_name(client: ClientFiles, place: Found, name: str) -> None:
+def _check_name(client: Client, file: ClientFile, name: str) -> None:
     """Refuse to replace a server that is the client's own.
 
     Raises:
         CommandError: One has the name that we would have.
     """
-    entry = found(read_tree(place.path), (*place.keys, name)) if place.path.exists() else None
+    entry = found(read_tree(file.path), (*file.keys, name)) if file.path.exists() else None
     if entry is not None and not is_ours(entry):
         raise CommandError(
             f"{client.title} has a server `{name}` that is not the aggregator",
@@ -139,18 +140,18 @@ def _check_name(client: ClientFiles, place: Found, name: str) -> None:
         )
 
 
-def _plan(client: ClientFiles, place: Found, config: Path, environment: Environment) -> Plan:
-    servers = foreign_servers(Source(place.path, place.keys, client), environment)
+def _plan(client: Client, file: ClientFile, config: Path, environment: Environment) -> Plan:
+    servers = foreign_servers(file, environment)
     plan = plan_import(servers, config, environment, left=f"stays in {client.title}")
     tell(plan, environment)
     return plan
 
 
 def _tell_kept(
-    client: ClientFiles, place: Found, options: argparse.Namespace, environment: Environment
+    client: Client, file: ClientFile, options: argparse.Namespace, environment: Environment
 ) -> None:
     """Say that a client has servers beside us; one that is to move them has told of each."""
-    servers = foreign_servers(Source(place.path, place.keys, client), environment)
+    servers = foreign_servers(file, environment)
     kept = [each for each in servers if each.problem is None]
     if kept and not options.move:
         count = "1 server" if len(kept) == 1 else f"{len(kept)} servers"
@@ -172,27 +173,27 @@ def _check_config(config: Path, plan: Plan | None) -> None:
 
 
 def _registered(
-    place: Found,
+    file: ClientFile,
     name: str,
     entry: dict[str, object],
     moved: Sequence[Foreign],
 ) -> Change:
-    before = content(place.path)
-    tree = read_tree(place.path) if before is not None else {}
+    before = content(file.path)
+    tree = read_tree(file.path) if before is not None else {}
     text = (before or b"").decode("utf-8-sig")
     bom = "\ufeff" if (before or b"").startswith(b"\xef\xbb\xbf") else ""
-    form = format_of(place.path)
+    form = format_of(file.path)
     try:
-        if found(tree, (*place.keys, name)) != entry:
-            text = form.put(text, (*place.keys, name), entry, listed=place.listed)
+        if found(tree, (*file.keys, name)) != entry:
+            text = form.put(text, (*file.keys, name), entry, listed=file.listed)
         for each in moved:
-            text = form.drop(text, (*place.keys, each.written))
+            text = form.drop(text, (*file.keys, each.written))
     except UneditableError:
         raise CommandError(
-            f"`{place.path}` is written in a way that cannot be changed safely",
-            f"Add this under `{'.'.join(place.keys)}.{name}`:\n\n{as_json(entry)}",
+            f"`{file.path}` is written in a way that cannot be changed safely",
+            f"Add this under `{'.'.join(file.keys)}.{name}`:\n\n{as_json(entry)}",
         ) from None
-    return Change(place.path, before, f"{bom}{text}".encode())
+    return Change(file.path, before, f"{bom}{text}".encode())
 
 
 def _command(config: Path) -> list[str]:
@@ -208,9 +209,9 @@ def _variables(config: Path, plan: Plan | None) -> list[str]:
     text = (planned.get(config) or content(config) or b"").decode(errors="replace")
     written = "\n".join(line.partition(" #")[0] for line in text.splitlines() if _is_said(line))
     kept = {*_GIVEN, *_assigned(planned.values())}
-    for file in re.findall(r"envFile:\s*[\"']?([^\"'\s]+)", written):
+    for each in re.findall(r"envFile:\s*[\"']?([^\"'\s]+)", written):
         with suppress(EnvFileError):
-            kept |= read_env_file(config.parent / Path(file).expanduser()).keys()
+            kept |= read_env_file(config.parent / Path(each).expanduser()).keys()
     return [name for name in dict.fromkeys(_VARIABLE.findall(written)) if name not in kept]
 
 

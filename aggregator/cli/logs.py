@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -11,6 +11,8 @@ from aggregator.secrecy import HIDDEN, is_secret, secret_arguments, without_secr
 
 LEVELS = (logging.INFO, logging.DEBUG)
 """What is logged with `-v`, and with `-vv`."""
+FACTS = ("server", "stream")
+"""What a record may say beside its message: which server it is about, and where that wrote it."""
 
 
 def set_up_logging(
@@ -37,26 +39,27 @@ class Lines(logging.Formatter):
         super().__init__("%(message)s")
         self._as_json = as_json
         self._secrets: list[str] = []
-        self._servers: set[str] = set()
 
     def expect(self, config: Config) -> None:
-        """Learn the names and secrets of servers before they have a chance to say them."""
-        self._servers |= config.servers.keys()
+        """Learn the secrets of servers before they have a chance to say them."""
         secrets = {*self._secrets, *_secrets(config.servers.values())}
         # Longer ones first: one secret may begin with another.
         self._secrets = sorted(secrets, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line without what must not be read."""
-        line = self._discreet(super().format(record))
-        return self._json(record, line) if self._as_json else line
+        facts = {name: vars(record)[name] for name in FACTS if name in vars(record)}
+        line = super().format(record)
+        if self._as_json:
+            return self._json(record, facts, self._discreet(line))
+        words = "stderr: " if facts.get("stream") == "stderr" else ""
+        about = f"{facts['server']}: " if "server" in facts else ""
+        return self._discreet(f"{about}{words}{line}")
 
-    def _json(self, record: logging.LogRecord, line: str) -> str:
-        server, _, rest = line.partition(": ")
-        about = {"server": server} if server in self._servers else {}
+    def _json(self, record: logging.LogRecord, facts: Mapping[str, str], line: str) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        fields = {"time": moment, "level": record.levelname.lower(), **about}
-        return json.dumps({**fields, "message": rest if about else line}, ensure_ascii=False)
+        fields = {"time": moment, "level": record.levelname.lower(), **facts}
+        return json.dumps({**fields, "message": line}, ensure_ascii=False)
 
     def _discreet(self, text: str) -> str:
         for secret in self._secrets:

@@ -2,9 +2,11 @@
 
 import argparse
 from collections.abc import Callable
+from textwrap import fill
 from typing import ClassVar, NoReturn
 
 from aggregator.cli.environment import Environment
+from aggregator.clients import INSTALLABLE
 
 DESCRIPTION = "One MCP server in front of all your others."
 
@@ -20,6 +22,8 @@ examples:
 
 CONFIG_VARIABLE = "AGGREGATOR_CONFIG"
 DEFAULT_CONFIG = "servers.yaml"
+USUAL_NAME = "toolbox"
+"""What a client calls us unless told otherwise."""
 WIDTH = 98
 """Columns the help may take."""
 WAIT = 20.0
@@ -170,7 +174,7 @@ def _install(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scope", help="user, project or local, as the client has it")
     parser.add_argument(
-        "--name", default="toolbox", help="what the client calls us (default: toolbox)"
+        "--name", default=USUAL_NAME, help=f"what the client calls us (default: {USUAL_NAME})"
     )
     parser.add_argument(
         "--move", action="store_true", help="also move the servers it has into servers.yaml"
@@ -263,6 +267,12 @@ def _indented(examples: str) -> str:
     return f"examples:\n{lines}"
 
 
+def _clients() -> str:
+    names = ", ".join(client.name for client in INSTALLABLE)
+    # Examples are indented by two.
+    return fill(f"Clients: {names}. The diff is shown first.", WIDTH - 2, break_on_hyphens=False)
+
+
 COMMANDS: dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]] = {
     "serve": (
         "serve a client over stdio, or many over HTTP",
@@ -331,15 +341,14 @@ The diff is shown first. Variables stay references, and secrets move to an env f
     ),
     "install": (
         "register the aggregator in a client",
-        """
+        f"""
 aggregator install                         which clients there are, and where we are registered
 aggregator install claude-code             for you, in every project
 aggregator install vscode --scope project  for everybody, in this project
 aggregator install codex --move            and move the servers it had into servers.yaml
 aggregator install codex --undo            as it was, to the byte
 
-Clients: claude-code, claude-desktop, codex, gemini-cli, copilot-cli, vscode, cursor, windsurf,
-cline, roo, zed, goose, opencode, continue, librechat. The diff is shown first.
+{_clients()}
 """,
         _install,
     ),

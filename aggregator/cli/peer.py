@@ -30,9 +30,6 @@ PARTING = 10.0
 LAST_LINES = 20
 """Lines of a server's stderr that are shown when it fails."""
 
-STDERR = "stderr: "
-"""What log lines begin with that a server wrote."""
-
 Json = dict[str, Any]
 OnProgress = Callable[[Json], None]
 
@@ -120,8 +117,11 @@ class Child(Peer):
 
     def last_words(self, server: str) -> list[str]:
         """Return the last lines that a server wrote to its stderr."""
-        messages = [line["message"] for line in self._lines() if line.get("server") == server]
-        said = [each.removeprefix(STDERR) for each in messages if each.startswith(STDERR)]
+        said = [
+            line["message"]
+            for line in self._lines()
+            if (line.get("server"), line.get("stream")) == (server, "stderr")
+        ]
         return list(dict.fromkeys(said))[-LAST_LINES:]
 
     def _exchange(self, request: Json) -> Iterator[Json]:

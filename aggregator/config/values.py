@@ -7,10 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from aggregator.clients import SurfaceChoice
 from aggregator.names import ServerName
 
 ServerType = Literal["stdio", "http", "sse"]
-SurfaceChoice = Literal["auto", "promote", "hybrid", "relay", "full"]
 
 CONNECT_TIMEOUT = 30.0
 """Seconds a server may take from its start to its first tool list."""

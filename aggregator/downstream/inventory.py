@@ -128,7 +128,7 @@ BESIDES = {"prompts": list_prompts, "resources": list_resources}
 def complain(server: ServerConfig, sentences: Iterable[str]) -> None:
     """Log what of a listing was refused."""
     for sentence in sentences:
-        logger.warning("%s: %s", server.name, sentence)
+        logger.warning("%s", sentence, extra={"server": server.name})
 
 
 async def list_all(link: Link, kind: str, intake: Intake, method: str | None = None) -> Admitted:

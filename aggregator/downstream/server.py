@@ -257,7 +257,7 @@ class Downstream:
         """Be ready, follow the server's changes, and return when the link is over."""
         began = anyio.current_time()
         self._link, self._reason, self._timeouts = link, None, 0
-        logger.info("%s: ready with %d tools", self.name, len(state.entries))
+        logger.info("ready with %d tools", len(state.entries), extra={"server": self.name})
         self._say(state)
         try:
             await self._follow(link, state)
@@ -305,10 +305,10 @@ class Downstream:
                     state = await self._listed_kind(link, state, kind)
             except FAILURES as error:
                 logger.warning(
-                    "%s: its %s could not be listed (%s); keeping those known so far",
-                    self.name,
+                    "its %s could not be listed (%s); keeping those known so far",
                     kind,
                     in_words(error),
+                    extra={"server": self.name},
                 )
         return state
 
@@ -331,7 +331,7 @@ class Downstream:
     def _puzzled(self, bugs: BaseExceptionGroup[Exception]) -> Loss:
         """Lose a server that we cannot handle; why is in the log, under a number."""
         number = uuid4().hex[:12]
-        logger.error("%s: internal error %s", self.name, number, exc_info=bugs)
+        logger.error("internal error %s", number, exc_info=bugs, extra={"server": self.name})
         return Loss(f"the aggregator could not handle it (error {number}; its log says why)")
 
     async def _recover(self, loss: Loss) -> None:
@@ -341,14 +341,17 @@ class Downstream:
             self._woken = anyio.Event()
         if loss.hopeless:
             logger.warning(
-                "%s: %s; waiting for the configuration to change", self.name, loss.reason
+                "%s; waiting for the configuration to change",
+                loss.reason,
+                extra={"server": self.name},
             )
             self._say(Failed(loss.reason, anyio.current_time(), loss.last_words))
             await self._woken.wait()
             return
         retry = self._supervision.failed(ready_for=loss.ready_for)
         delay = max(retry.delay, loss.retry_after)
-        logger.warning("%s: %s; retrying in %.1f s", self.name, loss.reason, delay)
+        about = {"server": self.name}
+        logger.warning("%s; retrying in %.1f s", loss.reason, delay, extra=about)
         phase = "cooling down" if retry.cooling else "retrying"
         self._say(Pending(loss.reason, anyio.current_time(), phase, loss.last_words))
         self._last_words = loss.last_words

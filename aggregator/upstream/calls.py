@@ -8,7 +8,13 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready, ToolEntry
-from aggregator.errors import CallError, UnknownToolError
+from aggregator.errors import (
+    ERROR_META,
+    CallError,
+    InvalidCallError,
+    NotReadOnlyError,
+    UnknownToolError,
+)
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject, as_object
@@ -46,33 +52,34 @@ class Calls:
         Raises:
             MCPError: There is no such tool, or its server answered with an error of its own.
         """
-        asked = _read(request.params, request.now)
-        if isinstance(asked, Problem):
-            return failure(asked.text)
         try:
+            asked = _read(request.params, request.now)
             if (server := _awaited(asked.name, request.now)) is not None:
                 await self._fleet.until_ready(server)
                 request = replace(request, now=self._fleet.now)
             entry = _find(asked.name, request.now)
             forward = _prepare(entry, asked.arguments, request)
-            if isinstance(forward, Problem):
-                return failure(forward.text)
             result = await self._forwarding.send(forward, request)
-        except UnknownToolError as error:
-            if request.params["name"] in RELAYS:
-                return failure(str(error))
-            raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except CallError as error:
-            return failure(str(error))
+            if isinstance(error, UnknownToolError) and request.params["name"] not in RELAYS:
+                raise MCPError(types.INVALID_PARAMS, str(error)) from error
+            return failure(error)
         self._links.learn(entry.server, result)
         return result
 
 
-def _read(params: Mapping[str, Any], now: Now) -> CallRequest | Problem:
-    """Read which entry a call is meant for, and with which arguments."""
-    if params["name"] in RELAYS:
-        return parse_call(params.get("arguments"), lambda name: now.find(name) is not None)
-    return CallRequest(params["name"], as_object(params.get("arguments")))
+def _read(params: Mapping[str, Any], now: Now) -> CallRequest:
+    """Read which entry a call is meant for, and with which arguments.
+
+    Raises:
+        InvalidCallError: It cannot be read.
+    """
+    if params["name"] not in RELAYS:
+        return CallRequest(params["name"], as_object(params.get("arguments")))
+    asked = parse_call(params.get("arguments"), lambda name: now.find(name) is not None)
+    if isinstance(asked, Problem):
+        raise InvalidCallError(asked.text)
+    return asked
 
 
 def _find(name: str, now: Now) -> ToolEntry:
@@ -91,14 +98,16 @@ def _find(name: str, now: Now) -> ToolEntry:
     raise UnknownToolError(name, nearest(name, now.catalog.entries), _absent(now))
 
 
-def _prepare(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forward | Problem:
-    """Make a call ready to be sent on; its arguments must fit what the model may not have seen."""
+def _prepare(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forward:
+    """Make a call ready to be sent on; its arguments must fit what the model may not have seen.
+
+    Raises:
+        InvalidCallError: They do not.
+        NotReadOnlyError: The entry may change something, and must not.
+    """
     conversation = request.conversation
     if request.params["name"] == CALL_READ_ONLY_TOOL and not entry.read_only:
-        return Problem(
-            f"`{CALL_READ_ONLY_TOOL}` does not call `{entry.name}`, since it may change "
-            f"something. Use `{CALL_TOOL}` instead"
-        )
+        raise NotReadOnlyError(entry.name)
     seen = conversation.seen(entry)
     if seen != "same":
         conformed = conform(arguments, entry.input_schema)
@@ -110,7 +119,7 @@ def _prepare(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forwa
                 changed=seen == "changed",
                 max_chars=budget(request.now, conversation),
             )
-            return Problem(text)
+            raise InvalidCallError(text)
         arguments = conformed.arguments
     conversation.used(entry.name)
     own = {**request.params, "name": entry.own_name, "arguments": arguments}
@@ -137,6 +146,7 @@ def _absent(now: Now) -> str:
     return f"It may belong to a server that is not connected: {names}"
 
 
-def failure(text: str) -> dict[str, Any]:
-    """Make a result of an error that the model should read."""
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+def failure(error: CallError) -> dict[str, Any]:
+    """Make a result of an error: a text that the model should read, and facts for programs."""
+    content = [{"type": "text", "text": str(error)}]
+    return {"content": content, "isError": True, "_meta": {ERROR_META: dict(error.facts)}}

@@ -7,6 +7,7 @@ from typing import Any
 PIXEL = "iVBORw0KGgo="
 RESULTS: dict[str, dict[str, Any]] = {
     "fail": {"content": [{"type": "text", "text": "there is no such note"}], "isError": True},
+    "mourn": {"content": [{"type": "text", "text": "The server `odd` went away"}], "isError": True},
     "draw": {"content": [{"type": "image", "data": PIXEL, "mimeType": "image/png"}]},
     "count": {"content": [], "structuredContent": {"count": 3}},
     "nothing": {"content": []},

@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 
 from aggregator.cli import main
-from aggregator.cli.clients.registry import Found, client_named
+from aggregator.cli.clients.location import ClientFile, client_named, locate
 from aggregator.cli.environment import Environment, ExitStatus
 
 ROOT = Path(__file__).parent.parent.parent
@@ -56,13 +56,13 @@ class Shell:
         given = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         return {**given, "HOME": str(self.home), "PYTHONPATH": str(ROOT), **self.variables}
 
-    def place(self, client: str, scope: str | None = None) -> Found:
+    def file_of(self, client: str, scope: str | None = None) -> ClientFile:
         environment = self.environment(StringIO(), StringIO())
-        return client_named(client).place(scope, environment)
+        return locate(client_named(client), scope, environment)
 
     def give(self, client: str, scope: str | None = None) -> Path:
         """Put the sample of a client's file where the client keeps it."""
-        path = self.place(client, scope).path
+        path = self.file_of(client, scope).path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(sample(client).read_bytes())
         return path

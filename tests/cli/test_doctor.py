@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from aggregator.cli.clients.registry import CLIENTS
 from aggregator.cli.environment import ExitStatus
+from aggregator.clients import INSTALLABLE
 from tests.cli.shell import Shell
 from tests.cli.test_running import BROKEN, SERVERS
 
@@ -79,18 +79,18 @@ def test_doctor_knows_a_client_by_many_names(shell: Shell, client: str, sent: st
 
 def test_doctor_knows_every_client_that_can_be_installed(shell: Shell) -> None:
     shell.write_servers("servers: {}")
-    for client in CLIENTS:
+    for client in INSTALLABLE:
         shell.run("install", client.name, "--yes")
 
     data = json.loads(shell.run("doctor", "--json").out)
 
-    assert len({each["title"] for each in data["clients"]}) == len(CLIENTS)
+    assert len({each["title"] for each in data["clients"]}) == len(INSTALLABLE)
 
 
 @pytest.mark.parametrize(("servers", "said"), [(1, "1 other server; "), (2, "2 other servers; ")])
 def test_doctor_counts_the_other_servers_of_a_client(shell: Shell, servers: int, said: str) -> None:
     shell.write_servers("servers: {}")
-    path = shell.place("cursor").path
+    path = shell.file_of("cursor").path
     path.parent.mkdir()
     others = {f"other{number}": {"command": "x"} for number in range(servers)}
     path.write_text(json.dumps({"mcpServers": others}), encoding="utf-8")

@@ -169,10 +169,14 @@ def test_what_is_forbidden_is_named_and_nothing_is_changed(
     try:
         assert is_one_message(run(shell, *command.split()), ExitStatus.ERROR, problem)
     finally:
-        for path in (shell.project, shell.place("cursor").path.parent, shell.home / ".local/state"):
+        for path in (
+            shell.project,
+            shell.file_of("cursor").path.parent,
+            shell.home / ".local/state",
+        ):
             if path.exists():
                 path.chmod(0o700)
-    path = shell.place("cursor").path
+    path = shell.file_of("cursor").path
     assert not path.exists() or b"toolbox" not in path.read_bytes()
     assert not (shell.project / "new.yaml").exists()
 
@@ -255,7 +259,7 @@ def test_ctrl_c_is_an_answer_to_a_question(shell: Shell, command: str) -> None:
 
     assert ran.status is ExitStatus.INTERRUPTED
     assert ran.err.strip() == "interrupted"
-    assert shell.place("cursor").path.read_bytes() == before
+    assert shell.file_of("cursor").path.read_bytes() == before
     assert not (shell.project / "new.yaml").exists()
 
 

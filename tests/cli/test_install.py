@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from aggregator.cli.clients.documents import format_of, found
-from aggregator.cli.clients.foreign import Source, servers_in
-from aggregator.cli.clients.registry import CLIENTS
+from aggregator.cli.clients.foreign import servers_in
 from aggregator.cli.environment import ExitStatus
+from aggregator.clients import INSTALLABLE
 from tests.cli.shell import Ran, Shell, sample
 
 SERVERS = "servers:\n  notes:\n    command: notes-mcp\n    env: {KEY: '${NOTES_KEY}'}\n"
-NAMES = [client.name for client in CLIENTS]
+NAMES = [client.name for client in INSTALLABLE]
 KEPT_LOADED = {
     "claude-code": {"type": "stdio", "alwaysLoad": True},
     "codex": {"required": True, "omit_tools_from": ["deferred"], "env_vars": ["NOTES_KEY"]},
@@ -26,18 +26,17 @@ KEPT_LOADED = {
 
 def servers_of(shell: Shell, client: str) -> dict[str, Any]:
     """Return the servers in a client's file."""
-    place = shell.place(client)
-    return dict(servers_in(Source(place.path, place.keys)))
+    return dict(servers_in(shell.file_of(client)))
 
 
 def edit(shell: Shell, client: str, *, new: str, gone: str | None = None) -> None:
     """Do as a client does that saves its file with another set of servers."""
-    place = shell.place(client)
-    form = format_of(place.path)
-    text = place.path.read_text(encoding="utf-8")
-    text = form.drop(text, (*place.keys, gone)) if gone else text
-    text = form.put(text, (*place.keys, new), {"name": new, "command": "x"}, listed=place.listed)
-    place.path.write_text(text, encoding="utf-8")
+    file = shell.file_of(client)
+    form = format_of(file.path)
+    text = file.path.read_text(encoding="utf-8")
+    text = form.drop(text, (*file.keys, gone)) if gone else text
+    text = form.put(text, (*file.keys, new), {"name": new, "command": "x"}, listed=file.listed)
+    file.path.write_text(text, encoding="utf-8")
 
 
 def install_other(shell: Shell, client: str, *options: str) -> Ran:
@@ -58,13 +57,13 @@ def test_installing_adds_one_entry_and_undoing_restores_every_byte(
     installed = shell.run("install", client, "--yes")
 
     assert installed.status is ExitStatus.FINE, installed.err
-    place = shell.place(client)
+    file = shell.file_of(client)
     form = format_of(path)
     text = path.read_text(encoding="utf-8")
-    entry = found(form.read(text), (*place.keys, "toolbox"))
+    entry = found(form.read(text), (*file.keys, "toolbox"))
     assert "servers.yaml" in str(entry)
     assert {**entry, **KEPT_LOADED.get(client, {})} == entry
-    assert form.read(form.drop(text, (*place.keys, "toolbox"))) == form.read(before.decode())
+    assert form.read(form.drop(text, (*file.keys, "toolbox"))) == form.read(before.decode())
 
     undone = shell.run("install", client, "--undo", "--yes")
 
@@ -88,11 +87,11 @@ def test_every_line_of_the_file_survives_the_installation(shell: Shell, client: 
 @pytest.mark.parametrize("client", NAMES)
 def test_a_file_that_was_not_there_is_made_and_taken_away(shell: Shell, client: str) -> None:
     shell.write_servers(SERVERS)
-    place = shell.place(client)
-    path = place.path
+    file = shell.file_of(client)
+    path = file.path
 
     assert shell.run("install", client, "--yes").status is ExitStatus.FINE
-    servers = found(format_of(path).read(path.read_text(encoding="utf-8")), place.keys)
+    servers = found(format_of(path).read(path.read_text(encoding="utf-8")), file.keys)
     assert isinstance(servers, list if client == "continue" else dict)
 
     undone = shell.run("install", client, "--undo", "--yes")
@@ -111,8 +110,7 @@ def test_moving_takes_the_servers_over_and_undoing_gives_them_back(
     moved = shell.run("install", client, "--move", "--yes")
 
     assert moved.status is ExitStatus.FINE, moved.err
-    place = shell.place(client)
-    left = servers_in(Source(path, place.keys))
+    left = servers_of(shell, client)
     assert [name for name in left if name != "developer"] == ["toolbox"]
     assert (shell.project / "servers.yaml").exists()
 
@@ -226,7 +224,7 @@ def test_undoing_a_move_leaves_what_was_written_since(shell: Shell) -> None:
 
 def test_undoing_says_so_if_the_aggregator_was_registered_before(shell: Shell) -> None:
     shell.write_servers(SERVERS)
-    path = shell.place("cursor").path
+    path = shell.file_of("cursor").path
     path.parent.mkdir()
     path.write_text(
         '{"mcpServers": {"toolbox": {"command": "aggregator", "args": ["serve"]}}}',
@@ -247,7 +245,7 @@ def test_a_link_to_a_file_stays_a_link(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     real = shell.home / "dotfiles.json"
     real.write_bytes(sample("cursor").read_bytes())
-    path = shell.place("cursor").path
+    path = shell.file_of("cursor").path
     path.parent.mkdir()
     path.symlink_to(real)
 
@@ -319,7 +317,7 @@ def test_clients_are_listed_with_where_we_are_registered(shell: Shell) -> None:
 @pytest.mark.parametrize("text", ["not json", '{"mcpServers": 3}', '{"mcpServers": []', "[1]"])
 def test_a_file_that_is_not_understood_is_left_alone(shell: Shell, text: str) -> None:
     shell.write_servers(SERVERS)
-    path = shell.place("cursor").path
+    path = shell.file_of("cursor").path
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
 
@@ -359,4 +357,4 @@ def test_each_platform_has_its_places(
 ) -> None:
     shell.platform, shell.variables = platform, variables
 
-    assert shell.place("claude-desktop").path == shell.home / Path(expected)
+    assert shell.file_of("claude-desktop").path == shell.home / Path(expected)

@@ -18,6 +18,7 @@ CONFIG = parse_config(
     Path("servers.yaml"),
     {},
 )
+JIRA = {"server": "jira"}
 logger = logging.getLogger("aggregator.test")
 
 
@@ -34,10 +35,10 @@ def logging_as_it_was() -> Iterator[None]:
 def logged(verbosity: int, form: str = "text") -> list[str]:
     stream = StringIO()
     set_up_logging(CONFIG, verbosity, form, stream)
-    logger.debug("jira: asked; waiting")
-    logger.info("jira: LEVEL is information; starting")
-    logger.warning("jira: s3cr3t-value was refused; retrying in 4 s")
-    logger.error("web: abcdefgh12 at https://me:pw@example.com/; giving up")
+    logger.debug("asked; waiting", extra=JIRA)
+    logger.info("LEVEL is information; starting", extra=JIRA)
+    logger.warning("s3cr3t-value was refused; retrying in 4 s", extra=JIRA)
+    logger.error("abcdefgh12 at https://me:pw@example.com/; giving up", extra={"server": "web"})
     logging.getLogger("library").error("of no interest")
     return stream.getvalue().splitlines()
 
@@ -50,8 +51,8 @@ def test_warnings_are_said_unasked_where_somebody_reads_them() -> None:
     stream = StringIO()
     set_up_logging(CONFIG, 0, "text", stream, logging.WARNING)
 
-    logger.info("jira: starting")
-    logger.warning("jira: refused; retrying in 4 s")
+    logger.info("starting", extra=JIRA)
+    logger.warning("refused; retrying in 4 s", extra=JIRA)
 
     assert stream.getvalue() == "jira: refused; retrying in 4 s\n"
 
@@ -72,7 +73,7 @@ def test_secrets_of_servers_that_come_later_are_not_said_either() -> None:
     later = "servers: {web2: {command: x, env: {API_TOKEN: an0ther-s3cret}}}"
 
     lines.expect(parse_config(later, Path("servers.yaml"), {}))
-    logger.info("web2: an0ther-s3cret and s3cr3t-value; starting")
+    logger.info("an0ther-s3cret and s3cr3t-value; starting", extra={"server": "web2"})
 
     said = json.loads(stream.getvalue())
     assert (said["server"], said["message"]) == ("web2", "*** and ***; starting")
@@ -87,3 +88,28 @@ def test_json_lines_name_the_server_by_itself() -> None:
         "server": "jira",
         "message": "*** was refused; retrying in 4 s",
     }
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_a_server_wrote_is_its_own_whatever_it_looks_like(form: str) -> None:
+    stream = StringIO()
+    set_up_logging(CONFIG, 1, form, stream)
+
+    about = {**JIRA, "stream": "stderr"}
+    logger.info("%s", "web: s3cr3t-value is not what it was", extra=about)
+
+    words = "web: *** is not what it was"
+    if form == "text":
+        assert stream.getvalue() == f"jira: stderr: {words}\n"
+    else:
+        assert json.loads(stream.getvalue()).items() >= {**about, "message": words}.items()
+
+
+def test_a_line_about_no_server_names_none() -> None:
+    stream = StringIO()
+    set_up_logging(CONFIG, 1, "json", stream)
+
+    logger.info("jira: applied")
+
+    said = json.loads(stream.getvalue())
+    assert ("server" in said, said["message"]) == (False, "jira: applied")

@@ -12,6 +12,7 @@ import pytest
 from aggregator import __version__
 from aggregator.cli.environment import ExitStatus
 from aggregator.cli.parser import COMMANDS, make_parser
+from aggregator.clients import INSTALLABLE
 from tests.cli.shell import ROOT, Shell
 
 MODULES = {"import": "importing"}
@@ -33,6 +34,12 @@ def test_every_example_can_be_typed(shell: Shell, command: str) -> None:
 
     assert typed
     assert {parser.parse_args(words).command for words in typed} == {command}
+
+
+def test_the_help_of_install_names_every_client_that_can_be_installed(shell: Shell) -> None:
+    said = " ".join(shell.run("install", "--help").out.split())
+
+    assert f" Clients: {', '.join(client.name for client in INSTALLABLE)}. " in said
 
 
 def test_help_names_every_command(shell: Shell) -> None:

@@ -15,7 +15,7 @@ UNITS = {"command": "units-mcp", "args": ["-p", "80"], "env": {"API_KEY": "sk-se
 
 def write_cursor(shell: Shell, **servers: dict[str, Any]) -> Path:
     """Let Cursor have servers."""
-    path = shell.place("cursor").path
+    path = shell.file_of("cursor").path
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     return path

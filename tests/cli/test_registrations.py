@@ -127,7 +127,7 @@ def test_undoing_what_is_not_there_names_what_is(shell: Shell) -> None:
     ran = shell.run("install", "vscode", "--undo", "--yes")
     scoped = shell.run("install", "vscode", "--undo", "--scope", "project", "--name", "x", "--yes")
 
-    user, project = (shell.place("vscode", scope).path for scope in ("user", "project"))
+    user, project = (shell.file_of("vscode", scope).path for scope in ("user", "project"))
     assert ran.err == (
         "error: `toolbox` is not registered in VS Code\n\n"
         f"hint: Use `aggregator install vscode --name team --undo` for `team` in `{user}`, "

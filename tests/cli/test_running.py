@@ -185,6 +185,8 @@ def test_a_call_to_a_server_that_is_not_there_is_our_error(shell: Shell) -> None
     ("arguments", "status", "out", "err"),
     [
         (["fail"], ExitStatus.TOOL_ERROR, "there is no such note\n", "1 of 2: half done\n"),
+        # It speaks as we would of it, and is not us.
+        (["mourn"], ExitStatus.TOOL_ERROR, "The server `odd` went away\n", "1 of 2: half done\n"),
         (["refuse"], ExitStatus.TOOL_ERROR, "", "error: `odd__refuse`: not today (code -32601)\n"),
         (["count"], ExitStatus.FINE, '{\n  "count": 3\n}\n', "1 of 2: half done\n"),
         (["nothing"], ExitStatus.FINE, "(an empty result)\n", "1 of 2: half done\n"),

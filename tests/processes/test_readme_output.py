@@ -152,7 +152,7 @@ def test_the_output_shown_is_printed(shell: Shell, command: str) -> None:
 
 
 def test_what_was_installed_is_taken_back_to_the_byte(shell: Shell) -> None:
-    path = shell.place("claude-code").path
+    path = shell.file_of("claude-code").path
     before = path.read_bytes()
 
     typed(shell, "aggregator install claude-code", "y\n")

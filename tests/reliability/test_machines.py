@@ -19,7 +19,7 @@ from aggregator.catalog import Ready
 from aggregator.downstream.link import Wire
 from aggregator.downstream.server import REST
 from aggregator.names import ServerName
-from tests.peers import Context, Mortal, Peer, aggregating, connect_to, text_of, visiting
+from tests.peers import Context, Mortal, Peer, aggregating, connect_to, error_of, text_of, visiting
 
 DB = ServerName("db")
 
@@ -154,7 +154,9 @@ class Calls:
 
     client: Client
     scopes: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
-    outcomes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    outcomes: dict[str, list[types.CallToolResult]] = field(
+        default_factory=dict[str, list[types.CallToolResult]]
+    )
     cancelled: set[str] = field(default_factory=set[str])
 
     def begin(self, group: anyio.abc.TaskGroup) -> None:
@@ -178,7 +180,7 @@ class Calls:
     async def _run(self, nonce: str) -> None:
         with self.scopes[nonce]:
             answer = await self.client.call_tool("db__hold", {"nonce": nonce})
-            self.outcomes[nonce].append(text_of(answer))
+            self.outcomes[nonce].append(answer)
 
 
 STEPS: st.SearchStrategy[tuple[str, Any]] = st.one_of(
@@ -217,7 +219,7 @@ def _check(calls: Calls, holder: Holder) -> None:
     for nonce, outcomes in calls.outcomes.items():
         assert holder.ran[nonce] <= 1
         assert len(outcomes) == 1 or (nonce in calls.cancelled and not outcomes)
-        assert all(_is_right(nonce, text) for text in outcomes)
+        assert all(_is_right(nonce, answer) for answer in outcomes)
 
 
 async def _step(step: str, detail: Any, calls: Calls, holder: Holder, mortal: Mortal) -> None:
@@ -235,11 +237,9 @@ async def _step(step: str, detail: Any, calls: Calls, holder: Holder, mortal: Mo
     await anyio.sleep(0.001)
 
 
-def _is_right(nonce: str, text: str) -> bool:
-    return text == nonce or any(
-        words in text
-        for words in ("went away", "did not answer within", "is not connected", "is busy")
-    )
+def _is_right(nonce: str, answer: types.CallToolResult) -> bool:
+    kinds = {"server-lost", "timeout", "server-unavailable", "busy"}
+    return text_of(answer) == nonce or error_of(answer).get("kind") in kinds
 
 
 @given(callers=st.integers(5, 20))
@@ -258,8 +258,8 @@ async def _crowded(callers: int) -> None:
                 for _ in range(callers):
                     calls.begin(group)
                 await anyio.sleep(0.1)
-                told = [text for texts in calls.outcomes.values() for text in texts]
+                told = [answer for answers in calls.outcomes.values() for answer in answers]
                 assert len(told) == callers - sum(NARROW.values())
-                assert all("is busy" in text for text in told)
+                assert all(error_of(answer).get("kind") == "busy" for answer in told)
                 for number in range(callers):
                     calls.release(number, holder)

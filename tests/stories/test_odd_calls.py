@@ -5,7 +5,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.peers import ERAS, Era, Peer, aggregating, connect_to, ready, text_of, visiting
+from tests.peers import ERAS, Era, Peer, aggregating, connect_to, error_of, ready, text_of, visiting
 from tests.raw import raw_client
 
 pytestmark = pytest.mark.anyio
@@ -50,17 +50,17 @@ async def test_a_call_may_leave_its_arguments_out(params: dict[str, object], era
 async def test_a_server_without_a_queue_is_busy_only_while_it_works(era: Era) -> None:
     peer = Peer("block", "work")
     bounds = {"max_in_flight": 1, "max_queued": 0}
-    told: list[str] = []
+    told: list[types.CallToolResult] = []
 
     async with aggregating({"db": connect_to(peer)}, db=bounds) as upstream:
         await ready(upstream)
         async with visiting(upstream, era) as client, anyio.create_task_group() as group:
-            told.append(text_of(await client.call_tool("db__work")))
+            told.append(await client.call_tool("db__work"))
             group.start_soon(client.call_tool, "db__block")
             with anyio.fail_after(1):
                 await peer.blocked.wait()
-            told.append(text_of(await client.call_tool("db__work")))
+            told.append(await client.call_tool("db__work"))
             group.cancel_scope.cancel()
 
-    assert told[0] == "work: {}"
-    assert "is busy" in told[1]
+    assert text_of(told[0]) == "work: {}"
+    assert error_of(told[1]) == {"kind": "busy", "server": "db"}

@@ -20,6 +20,7 @@ from tests.peers import (
     Peer,
     aggregating,
     connect_to,
+    error_of,
     failing,
     never,
     ready,
@@ -54,6 +55,7 @@ async def test_a_call_in_flight_gets_one_error_that_says_it_may_have_taken_effec
 
     (result,) = results
     assert result.is_error
+    assert error_of(result) == {"kind": "server-lost", "server": "db"}
     assert text_of(result) == (
         "The server `db` went away during the call. "
         "The tool may or may not have taken effect: check before calling it again"
@@ -150,7 +152,7 @@ async def test_a_server_that_does_not_answer_in_time_is_said_to_and_then_recycle
             again = await client.call_tool("db__query", {})
 
     assert took == 5
-    assert first.is_error
+    assert error_of(first) == {"kind": "timeout", "server": "db"}
     assert "did not answer within 5 s" in text_of(first)
     assert text_of(again) == "query: {}"
     assert len(mortal.opened) == 2

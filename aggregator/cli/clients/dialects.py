@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aggregator.clients.client import VariableStyle
+
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _DEFAULT = r"(?::-(?P<default>(?:[^{}]|\$\{[^{}]*\})*))?"
 
-PATTERNS = {
+PATTERNS: dict[VariableStyle, str] = {
     "secrets": rf"\$\{{\{{\s*(?:secrets|inputs)\.(?P<secret>{_NAME})\s*\}}\}}",
     "place": r"\$\{(?P<place>userHome|workspaceFolder|workspaceFolderBasename|pathSeparator|/)\}",
     "input": r"\$\{input:(?P<input>[^}]+)\}",
@@ -28,7 +30,7 @@ _LITERAL = re.compile(r"\$(?=[${])")
 class Dialect:
     """Translates texts of one file, and notes what a person has to see to."""
 
-    ways: Sequence[str]
+    ways: Sequence[VariableStyle]
     home: Path
     project: Path
     notes: list[str] = field(default_factory=list[str])

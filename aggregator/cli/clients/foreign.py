@@ -11,8 +11,11 @@ import yaml
 
 from aggregator.cli.clients.dialects import Dialect
 from aggregator.cli.clients.documents import Tree, format_of, found, is_list, is_mapping
-from aggregator.cli.clients.registry import CLIENTS, EDITOR, ClientFiles
+from aggregator.cli.clients.location import ClientFile, locate
 from aggregator.cli.environment import CommandError, Environment
+from aggregator.clients import INSTALLABLE
+from aggregator.clients.client import VariableStyle
+from aggregator.clients.table import EDITOR
 from aggregator.config import parse_config
 from aggregator.config.client import translate
 from aggregator.config.document import Value
@@ -30,22 +33,11 @@ KEYS = (
 )
 """Where servers stand in a file that no known client is known to keep."""
 
+ANY_STYLE: tuple[VariableStyle, ...] = (*EDITOR, "file", "secrets", "curly")
+"""How variables may be written in such a file."""
+
 _NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_NAME = 64
-
-
-@dataclass(frozen=True)
-class Source:
-    """A client's file, and where in it the servers stand."""
-
-    path: Path
-    keys: tuple[str, ...]
-    client: ClientFiles | None = None
-
-    @property
-    def title(self) -> str:
-        """Return what to call it."""
-        return f"{self.client.title} (`{self.path}`)" if self.client else f"`{self.path}`"
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,8 @@ class Foreign:
     """What a person should know about it."""
     problem: str | None = None
     """Why it cannot be used."""
-    source: Source = field(default_factory=lambda: Source(Path(), ()))
+    file: ClientFile = field(default_factory=lambda: ClientFile(Path(), ()))
+    """Where it comes from."""
 
 
 def read_tree(path: Path) -> Tree:
@@ -83,29 +76,29 @@ def read_tree(path: Path) -> Tree:
         ) from None
 
 
-def source_of(path: Path, environment: Environment) -> Source:
-    """Return where the servers of a file stand.
+def recognise(path: Path, environment: Environment) -> ClientFile:
+    """Return whose a file is, and where the servers of a file stand.
 
     Raises:
         CommandError: There are none.
     """
-    for client in CLIENTS:
-        for scope in client.places:
-            place = client.place(scope, environment)
-            if place.path == path and servers_in(Source(path, place.keys)):
-                return Source(path, place.keys, client)
+    for client in INSTALLABLE:
+        for scope in client.files:
+            file = locate(client, scope, environment)
+            if file.path == path and servers_in(file):
+                return file
     tree = read_tree(path)
     for keys in KEYS:
         value = found(tree, keys)
         if value and (is_mapping(value) or is_list(value)):
-            return Source(path, keys)
+            return ClientFile(path, keys)
     known = ", ".join(f"`{'.'.join(keys)}`" for keys in KEYS)
     raise CommandError(f"`{path}` names no servers", f"They are looked for under {known}")
 
 
-def servers_in(source: Source) -> Mapping[str, Mapping[str, Any]]:
+def servers_in(file: ClientFile) -> Mapping[str, Mapping[str, Any]]:
     """Return the servers of a file as they are written."""
-    value = found(read_tree(source.path), source.keys) if source.path.exists() else None
+    value = found(read_tree(file.path), file.keys) if file.path.exists() else None
     if is_list(value):
         named = [each for each in value if is_mapping(each)]
         return {str(each.get("name")): each for each in named}
@@ -113,11 +106,11 @@ def servers_in(source: Source) -> Mapping[str, Mapping[str, Any]]:
     return {str(key): each for key, each in entries.items() if is_mapping(each)}
 
 
-def foreign_servers(source: Source, environment: Environment) -> list[Foreign]:
+def foreign_servers(file: ClientFile, environment: Environment) -> list[Foreign]:
     """Return the servers of a file in our form, without ourselves."""
     return [
-        _foreign(name, entry, source, environment)
-        for name, entry in servers_in(source).items()
+        _foreign(name, entry, file, environment)
+        for name, entry in servers_in(file).items()
         if not is_ours(entry)
     ]
 
@@ -134,12 +127,13 @@ def is_ours(entry: object) -> bool:
 
 
 def _foreign(
-    name: str, written: Mapping[str, Any], source: Source, environment: Environment
+    name: str, written: Mapping[str, Any], file: ClientFile, environment: Environment
 ) -> Foreign:
-    ways = source.client.variables if source.client else (*EDITOR, "file", "secrets", "curly")
-    dialect = Dialect(ways, environment.home, _project(source, environment))
+    ways = file.client.variables if file.client else ANY_STYLE
+    dialect = Dialect(ways, environment.home, _project(file, environment))
     plain = {key: _texts(value, dialect) for key, value in written.items()}
-    normal = dict(_normalised(plain, is_gemini=bool(source.client and _is_gemini(source.client))))
+    is_sse = file.client is not None and file.client.url_means_sse
+    normal = dict(_normalise(plain, url_means_sse=is_sse))
     translation = translate(normal)
     entry = _tidied(translation.data)
     notes = list(dict.fromkeys(dialect.notes))
@@ -147,16 +141,12 @@ def _foreign(
         notes.append(f"left out, as it means nothing here: {', '.join(translation.ignored)}")
     ours = _NAME.sub("-", name).strip("-_.")[:_MAX_NAME] or "server"
     problem = _problem(ours, entry)
-    return Foreign(ours, name, entry, tuple(notes), problem, source)
+    return Foreign(ours, name, entry, tuple(notes), problem, file)
 
 
-def _is_gemini(client: ClientFiles) -> bool:
-    return client.name == "gemini-cli"
-
-
-def _project(source: Source, environment: Environment) -> Path:
+def _project(file: ClientFile, environment: Environment) -> Path:
     """Return the directory a client has open when it reads the file."""
-    folder = source.path.absolute().parent
+    folder = file.path.absolute().parent
     hidden = folder.name.startswith(".") and folder.parent != environment.home
     in_home = folder.is_relative_to(environment.home) and not folder.is_relative_to(
         environment.directory
@@ -175,7 +165,7 @@ def _texts(value: object, dialect: Dialect) -> Value:
     return None if value is None else dialect.translate(str(value))
 
 
-def _normalised(entry: Mapping[str, Value], *, is_gemini: bool) -> Iterator[tuple[str, Value]]:
+def _normalise(entry: Mapping[str, Value], *, url_means_sse: bool) -> Iterator[tuple[str, Value]]:
     """Yield the keys of an entry, with what only one client has in words that all share."""
     env, headers = _mapping(entry, "env", "environment", "envs"), _mapping(entry, "headers")
     for key, value in entry.items():
@@ -187,7 +177,7 @@ def _normalised(entry: Mapping[str, Value], *, is_gemini: bool) -> Iterator[tupl
         yield "env", env
     if headers:
         yield "headers", headers
-    if is_gemini and entry.get("url") and not entry.get("httpUrl"):
+    if url_means_sse and entry.get("url") and not entry.get("httpUrl"):
         yield "type", "sse"
 
 
@@ -253,7 +243,7 @@ def _problem(name: str, entry: Mapping[str, Any]) -> str | None:
     try:
         parse_config(text, Path("servers.yaml"), {})
     except ConfigError as error:
-        return str(error).partition(": ")[2]
+        return error.problem
     return None
 
 

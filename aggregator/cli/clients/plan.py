@@ -150,7 +150,7 @@ class _Sorting:
 def _origin(each: Foreign) -> str:
     """Return what a server is called, there too if that had to be changed."""
     there = f" (there `{each.written}`)" if each.written != each.name else ""
-    return f"`{each.name}`{there} from {each.source.title}"
+    return f"`{each.name}`{there} from {each.file.title}"
 
 
 _DEFINING = ("url", "headers", "env", "envFile", "cwd")

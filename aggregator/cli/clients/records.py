@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.cli.clients.changes import Change, content, make
-from aggregator.cli.clients.registry import Found
+from aggregator.cli.clients.location import ClientFile
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.memory import state_path
 
@@ -29,11 +29,11 @@ class Kept:
 class Record:
     """The files that one installation changed; a file may have places for several."""
 
-    def __init__(self, environment: Environment, client: str, place: Found, name: str) -> None:
+    def __init__(self, environment: Environment, client: str, file: ClientFile, name: str) -> None:
         state = state_path(environment.variables, environment.platform)
         if state is None:
             raise CommandError("no directory for backups is known, as `HOME` is not set")
-        where = "\0".join((str(place.path), *place.keys, name))
+        where = "\0".join((str(file.path), *file.keys, name))
         digest = sha256(where.encode()).hexdigest()[:10]
         self.folder = state.parent / FOLDER / f"{client}-{digest}"
 

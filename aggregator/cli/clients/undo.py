@@ -14,105 +14,107 @@ from aggregator.cli.clients.documents import (
     is_list,
     is_mapping,
 )
-from aggregator.cli.clients.foreign import Source, is_ours, read_tree, servers_in
+from aggregator.cli.clients.foreign import is_ours, read_tree, servers_in
+from aggregator.cli.clients.location import ClientFile
 from aggregator.cli.clients.records import Kept, Record
 from aggregator.cli.clients.registrations import registrations
-from aggregator.cli.clients.registry import USUAL_NAME, ClientFiles, Found
 from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.parser import USUAL_NAME
+from aggregator.clients import Client
 
 
 def undo(
-    client: ClientFiles,
-    place: Found,
+    client: Client,
+    file: ClientFile,
     options: argparse.Namespace,
     environment: Environment,
     record: Record,
 ) -> ExitStatus:
     """Put back what an installation changed."""
     kept = record.load()
-    changes = [_restored(each, place, options.name, environment) for each in kept]
-    if not any(each.path == place.path for each in kept):
-        changes.append(_change(Kept(place.path, None, None), place, options.name))
+    changes = [_restored(each, file, options.name, environment) for each in kept]
+    if not any(each.path == file.path for each in kept):
+        changes.append(_change(Kept(file.path, None, None), file, options.name))
     needed = [change for change in changes if change.is_needed]
     if not needed:
         raise CommandError(
             f"`{options.name}` is not registered in {_where(client, options.scope)}",
             _elsewhere(client, environment),
         )
-    secrets = secrets_in(read_tree(place.path)) if place.path.exists() else set[str]()
+    secrets = secrets_in(read_tree(file.path)) if file.path.exists() else set[str]()
     hidden = {*secrets, *(each for old in kept for each in _secrets(old))}
     show(needed, hidden, environment)
-    if not options.yes and not environment.agrees(f"Restore `{place.path}`?"):
+    if not options.yes and not environment.agrees(f"Restore `{file.path}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(needed)
     record.forget()
-    environment.note(_outcome(client, place, options.scope))
+    environment.note(_outcome(client, file, options.scope))
     return ExitStatus.FINE
 
 
-def undo_command(client: ClientFiles, scope: str | None, name: str) -> str:
+def undo_command(client: Client, scope: str | None, name: str) -> str:
     """Return what to type to undo an installation."""
     words = ["aggregator", "install", client.name]
-    if scope and scope != next(iter(client.places)):
+    if scope and scope != next(iter(client.files)):
         words += ["--scope", scope]
     if name != USUAL_NAME:
         words += ["--name", name]
     return shlex.join([*words, "--undo"])
 
 
-def to_keep(changes: Sequence[Change], place: Found, name: str, record: Record) -> list[Kept]:
+def to_keep(changes: Sequence[Change], file: ClientFile, name: str, record: Record) -> list[Kept]:
     """Return what undoing needs to know of changes, so that it undoes earlier ones with them."""
     earlier = {kept.path: kept for kept in record.load()}
     return [
-        Kept(change.path, _reverted(change.before, earlier[change.path], place, name), change.after)
+        Kept(change.path, _reverted(change.before, earlier[change.path], file, name), change.after)
         if change.path in earlier
         else Kept(change.path, change.before, change.after)
         for change in changes
     ]
 
 
-def _restored(kept: Kept, place: Found, name: str, environment: Environment) -> Change:
-    change = _change(kept, place, name)
+def _restored(kept: Kept, file: ClientFile, name: str, environment: Environment) -> Change:
+    change = _change(kept, file, name)
     if change.before != kept.after:
-        is_client = kept.path == place.path
+        is_client = kept.path == file.path
         what = "only what was done here is undone" if is_client else "it stays as it is"
         environment.warn(f"`{kept.path}` has been changed since; {what}")
     return change
 
 
-def _change(kept: Kept, place: Found, name: str) -> Change:
+def _change(kept: Kept, file: ClientFile, name: str) -> Change:
     now = content(kept.path)
     private = kept.path.suffix == ".env" or kept.path.name == ".env"
-    return Change(kept.path, now, _reverted(now, kept, place, name), confidential=private)
+    return Change(kept.path, now, _reverted(now, kept, file, name), confidential=private)
 
 
-def _reverted(now: bytes | None, kept: Kept, place: Found, name: str) -> bytes | None:
+def _reverted(now: bytes | None, kept: Kept, file: ClientFile, name: str) -> bytes | None:
     """Return a file without what an installation did to it."""
     if now == kept.after:
         return kept.before
-    if now is None or kept.path != place.path:
+    if now is None or kept.path != file.path:
         return now
-    form = format_of(place.path)
+    form = format_of(file.path)
     try:
         text = now.decode("utf-8-sig")
-        if is_ours(found(form.read(text), (*place.keys, name))):
-            text = form.drop(text, (*place.keys, name))
-        for each, entry in _taken(form, kept, place, name).items():
-            if found(form.read(text), (*place.keys, each)) is None:
-                text = form.put(text, (*place.keys, each), entry, listed=place.listed)
+        if is_ours(found(form.read(text), (*file.keys, name))):
+            text = form.drop(text, (*file.keys, name))
+        for each, entry in _taken(form, kept, file, name).items():
+            if found(form.read(text), (*file.keys, each)) is None:
+                text = form.put(text, (*file.keys, each), entry, listed=file.listed)
     except (UneditableError, ValueError):
         raise CommandError(
-            f"`{place.path}` is written in a way that cannot be changed safely",
-            f"Remove `{'.'.join(place.keys)}.{name}` by hand",
+            f"`{file.path}` is written in a way that cannot be changed safely",
+            f"Remove `{'.'.join(file.keys)}.{name}` by hand",
         ) from None
     return text.encode()
 
 
-def _taken(form: Format, kept: Kept, place: Found, name: str) -> dict[str, Any]:
+def _taken(form: Format, kept: Kept, file: ClientFile, name: str) -> dict[str, Any]:
     """Return the servers that an installation moved away, and the one it replaced."""
-    before, after = (_servers(form, data, place.keys) for data in (kept.before, kept.after))
+    before, after = (_servers(form, data, file.keys) for data in (kept.before, kept.after))
     return {each: entry for each, entry in before.items() if each == name or each not in after}
 
 
@@ -123,8 +125,8 @@ def _servers(form: Format, data: bytes | None, keys: Sequence[str]) -> dict[str,
     return servers if is_mapping(servers) else {}
 
 
-def _outcome(client: ClientFiles, place: Found, scope: str | None) -> str:
-    servers = servers_in(Source(place.path, place.keys))
+def _outcome(client: Client, file: ClientFile, scope: str | None) -> str:
+    servers = servers_in(file)
     ours = [name for name, entry in servers.items() if is_ours(entry)]
     if not ours:
         return f"{client.title} no longer starts the aggregator"
@@ -135,11 +137,11 @@ def _outcome(client: ClientFiles, place: Found, scope: str | None) -> str:
     )
 
 
-def _where(client: ClientFiles, scope: str | None) -> str:
+def _where(client: Client, scope: str | None) -> str:
     return f"{client.title} for scope `{scope}`" if scope else client.title
 
 
-def _elsewhere(client: ClientFiles, environment: Environment) -> str | None:
+def _elsewhere(client: Client, environment: Environment) -> str | None:
     """Return what would undo the registrations that there are, if there are any."""
     commands = [
         f"`{undo_command(client, each['scope'], name)}` for `{name}` in `{each['path']}`"

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from typing import Literal
 
 import anyio
 import anyio.lowlevel
@@ -41,6 +42,9 @@ LINGER = 0.05
 SETTLING = 0.05
 """Seconds between the end of a child's output and its own, if it is ending."""
 
+Log = Callable[[Literal["stderr", "stdout"], str], None]
+"""Takes the lines that a child wrote where no message is read, and where that was."""
+
 Streams = tuple[MessageReader, MessageWriter]
 """What the SDK reads from and writes to."""
 
@@ -59,9 +63,7 @@ class ChildSpec:
 class Child:
     """A running server, for as long as its context is open."""
 
-    def __init__(
-        self, spec: ChildSpec, process: Process, pipes: Pipes, log: Callable[[str], None]
-    ) -> None:
+    def __init__(self, spec: ChildSpec, process: Process, pipes: Pipes, log: Log) -> None:
         self._process = process
         self._pipes = pipes
         self._log = log
@@ -172,7 +174,7 @@ class Child:
             for line in chunk[:LOGGED_BYTES].splitlines():
                 if not self._stderr_rate.admits(monotonic()):
                     break
-                self._log(f"stderr: {self._shown(line.decode(errors='replace'))}")
+                self._log("stderr", self._shown(line.decode(errors="replace")))
             await anyio.lowlevel.checkpoint()
 
     def _on_noise(self, noise: Noise) -> None:
@@ -184,7 +186,7 @@ class Child:
         shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
         line = f"{NOT_A_MESSAGE}{shown.strip()}"
         if is_logged:
-            self._log(line)
+            self._log("stdout", line)
         if not self._reader.has_spoken:
             self._stderr.add_line(line.encode())
 
@@ -194,7 +196,7 @@ class Child:
 
 @asynccontextmanager
 async def open_child(
-    spec: ChildSpec, *, log: Callable[[str], None], watchdog: Watchdog
+    spec: ChildSpec, *, log: Log, watchdog: Watchdog
 ) -> AsyncGenerator[Child, None]:
     """Start a server, and end it with the context, however that is left.
 

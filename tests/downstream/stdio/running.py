@@ -32,7 +32,7 @@ class Running:
 
     child: Child
     dispatcher: JSONRPCDispatcher[TransportContext]
-    logged: list[str] = field(default_factory=list[str])
+    logged: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     notified: list[str] = field(default_factory=list[str])
 
     async def call(self, name: str, **arguments: object) -> dict[str, Any]:
@@ -70,8 +70,12 @@ async def watched(census: Census) -> AsyncGenerator[Watchdog]:
 @asynccontextmanager
 async def running(spec: ChildSpec, watchdog: Watchdog) -> AsyncGenerator[Running]:
     """Start a server and speak with it, without a handshake."""
-    logged = list[str]()
-    async with open_child(spec, log=logged.append, watchdog=watchdog) as child:
+    logged = list[tuple[str, str]]()
+
+    def log(stream: str, line: str) -> None:
+        logged.append((stream, line))
+
+    async with open_child(spec, log=log, watchdog=watchdog) as child:
         running = Running(child, JSONRPCDispatcher(*child.streams), logged)
         async with anyio.create_task_group() as group:
             await group.start(run, running.dispatcher, running.notified.append)

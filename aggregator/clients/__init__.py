@@ -1,0 +1,62 @@
+"""What is known of each client, by the names it has."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+from aggregator.clients.client import Client, ClientProfile, FileTemplate, SurfaceChoice
+from aggregator.clients.table import CLIENTS
+
+__all__ = [
+    "CLIENTS",
+    "INSTALLABLE",
+    "UNKNOWN",
+    "Client",
+    "ClientProfile",
+    "FileTemplate",
+    "SurfaceChoice",
+    "known_clients",
+    "profile",
+    "sent_names",
+]
+
+INSTALLABLE = tuple(client for client in CLIENTS if client.files)
+"""The clients that we can be registered in, as we know their files."""
+
+UNKNOWN = ClientProfile(title="an unknown client", evidence="it is not in the table of clients")
+
+
+def profile(client_name: str, overrides: Mapping[str, SurfaceChoice]) -> ClientProfile:
+    """Return what is known of a client; `overrides` sets surfaces by the same names."""
+    key = _key(client_name)
+    surfaces = {_key(name): surface for name, surface in overrides.items()}
+    return replace(known_clients().get(key, UNKNOWN), surface=surfaces.get(key))
+
+
+@cache
+def known_clients() -> Mapping[str, ClientProfile]:
+    """Return what is known of each program, by the names it sends, in lower case."""
+    return {
+        _key(name): each if each.title else replace(each, title=client.title)
+        for client in CLIENTS
+        for each in client.profiles
+        for name in each.names
+    }
+
+
+def sent_names() -> Mapping[str, str]:
+    """Return the name each client sends, for every name a person may know it by."""
+    known = known_clients()
+    names = {name: name for name in known}
+    # Of several names the first is the usual one.
+    names |= {each.title.casefold(): _key(each.names[0]) for each in known.values()}
+    return names | {client.name: _key(client.profiles[0].names[0]) for client in CLIENTS}
+
+
+_BRIDGE = re.compile(r"\s*\(via [^)]*\)\s*$")
+"""What a bridge such as `mcp-remote` adds to the name of the client it stands for."""
+
+
+def _key(client_name: str) -> str:
+    return _BRIDGE.sub("", client_name).strip().casefold()

@@ -1,0 +1,109 @@
+"""What one client is: how its programs behave, and how its files are written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SurfaceChoice = Literal["auto", "promote", "hybrid", "relay", "full"]
+"""How found tools reach a client, as a person may choose it."""
+
+Relists = Literal["same-turn", "never", "unknown"]
+"""What a client does when it is told that the list changed.
+
+`same-turn`: its model can call a new tool in its next step. `never`: its model does not get the
+new tool in this conversation. `unknown`: no evidence, or the name is shared by clients that differ.
+"""
+
+VariableStyle = Literal[
+    "secrets", "place", "input", "file", "env", "braces", "bare", "percent", "curly"
+]
+"""A way to write a variable in a file."""
+
+EntryShape = Literal["plain", "array", "goose", "named"]
+"""How a program is written: command and args, one array, goose's keys, or with its name inside."""
+
+Handing = Literal["", "names", "references"]
+"""How a client that hides the environment is told which variables to hand on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProfile:
+    """What to expect of a program; the defaults are those of one that nobody has studied."""
+
+    names: tuple[str, ...] = ()
+    """What it calls itself in `clientInfo`, the usual name first; letter case does not matter."""
+    relists: Relists = "unknown"
+    title: str = ""
+    """Where one client is several programs, what this one is called."""
+    lists_after_result: bool = False
+    """It lists again only once the call that changed the list has returned."""
+    defers_late_tools: bool = False
+    """It hides a tool that joins the list behind a search of its own."""
+    shows_whole_result: bool = False
+    """Its model reads the whole result as JSON, `_meta` too."""
+    max_result_chars: int | None = None
+    """What of a text result reaches its model uncut, where that is known to be limited."""
+    evidence: str = "no evidence"
+    """How we know; `lab` is the published client run against a scripted model."""
+    surface: SurfaceChoice | None = None
+    """The surface that configuration sets for this client."""
+
+    @property
+    def calls_late_tools(self) -> bool | None:
+        """Can its model call, in the same turn, a tool that has just joined the list?"""
+        if self.defers_late_tools:
+            return False
+        return {"same-turn": True, "never": False, "unknown": None}[self.relists]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTemplate:
+    """A file, with braces for directories of a machine, and the keys that lead to the servers."""
+
+    path: str
+    keys: tuple[str, ...] = ("mcpServers",)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client as people know it."""
+
+    name: str
+    """What a person types."""
+    title: str
+    profiles: tuple[ClientProfile, ...]
+    """The programs it consists of, the usual one first."""
+    files: Mapping[str, FileTemplate] = field(default_factory=dict[str, FileTemplate])
+    """Where it keeps its servers, by scope, the usual one first; none if that is not known."""
+    variables: tuple[VariableStyle, ...] = ()
+    """The ways to write variables in its files."""
+    shape: EntryShape = "plain"
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What it is told beside the command, mostly so that it does not hide us."""
+    handing: Handing = ""
+    url_means_sse: bool = False
+    """Whether a bare `url` in its files is that of a server with the older transport."""
+
+    def entry(
+        self, name: str, command: Sequence[str], variables: Sequence[str]
+    ) -> dict[str, object]:
+        """Return our own registration, as this client writes it."""
+        program, *arguments = command
+        match self.shape:
+            case "array":
+                entry: dict[str, object] = {"type": "local", "command": [*command]}
+            case "goose":
+                entry = {"name": name, "type": "stdio", "cmd": program, "args": arguments}
+            case "named":
+                entry = {"name": name, "command": program, "args": arguments}
+            case "plain":
+                entry = {"command": program, "args": arguments}
+        lead = {"type": self.extra["type"]} if "type" in self.extra else {}
+        return {**lead, **entry, **self.extra, **self._hand(variables)}
+
+    def _hand(self, variables: Sequence[str]) -> dict[str, object]:
+        if self.handing == "names" and variables:
+            return {"env_vars": [*variables]}
+        if self.handing == "references" and variables:
+            return {"env": {name: f"${name}" for name in variables}}
+        return {}

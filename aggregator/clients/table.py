@@ -1,0 +1,312 @@
+"""The table of clients: everything that is known of each, in one entry.
+
+A new client is one entry here and, if it keeps its servers in a file, a sample of that file in
+`tests/cli/files`: install, import, doctor, the help and the tests of them all go by this table.
+
+In paths, `{home}`, `{project}`, `{config}` (programs' settings), `{support}` (the same, but for
+macOS), `{claude}` and `{codex}` (which have variables of their own) stand for directories.
+"""
+
+from aggregator.clients.client import Client, ClientProfile, FileTemplate, VariableStyle
+
+PLAIN: tuple[VariableStyle, ...] = ("env", "braces", "place")
+EDITOR: tuple[VariableStyle, ...] = (*PLAIN, "input")
+
+CLIENTS: tuple[Client, ...] = (
+    Client(
+        "claude-code",
+        "Claude Code",
+        (
+            ClientProfile(
+                ("claude-code",),
+                "same-turn",
+                defers_late_tools=True,
+                max_result_chars=50_000,
+                evidence="lab, 2.1.325: lists again within 3 ms, but a tool that joins is only "
+                "announced by name, to be found by its own tool search; longer results become a "
+                "file with a preview",
+            ),
+        ),
+        {
+            "user": FileTemplate("{claude}/.claude.json"),
+            "project": FileTemplate("{project}/.mcp.json"),
+            "local": FileTemplate("{claude}/.claude.json", ("projects", "{project}", "mcpServers")),
+        },
+        variables=PLAIN,
+        extra={"type": "stdio", "alwaysLoad": True},
+    ),
+    Client(
+        "claude-desktop",
+        "Claude Desktop",
+        (
+            ClientProfile(
+                ("claude-ai", "Claude Desktop"),
+                "never",
+                title="Claude Desktop and claude.ai",
+                evidence="anthropics/claude-ai-mcp#960, #45, #137: the list is fetched, new tools "
+                "are not registered",
+            ),
+        ),
+        {"user": FileTemplate("{support}/Claude/claude_desktop_config.json")},
+    ),
+    Client(
+        "codex",
+        "Codex",
+        (
+            ClientProfile(
+                ("codex-mcp-client", "Codex"),
+                "never",
+                title="Codex CLI",
+                max_result_chars=12_000,
+                evidence="lab, 0.166.0, and its source: the notification is only logged; "
+                "openai/codex#10105, #33266, #35583, #37417",
+            ),
+        ),
+        {"user": FileTemplate("{codex}/config.toml", ("mcp_servers",))},
+        extra={"required": True, "omit_tools_from": ["deferred"]},
+        handing="names",
+    ),
+    Client(
+        "gemini-cli",
+        "Gemini CLI",
+        (
+            ClientProfile(
+                ("gemini-cli-mcp-client", "gemini-cli"),
+                "same-turn",
+                max_result_chars=40_000,
+                evidence="lab, 0.61.0: the new tool is in the next model request, declared or not",
+            ),
+        ),
+        {
+            "user": FileTemplate("{home}/.gemini/settings.json"),
+            "project": FileTemplate("{project}/.gemini/settings.json"),
+        },
+        variables=("braces", "bare", "percent"),
+        handing="references",
+        url_means_sse=True,
+    ),
+    Client(
+        "copilot-cli",
+        "GitHub Copilot CLI",
+        (
+            ClientProfile(
+                ("copilot-cli", "github-copilot-developer"),
+                "same-turn",
+                lists_after_result=True,
+                max_result_chars=18_000,
+                evidence="lab, 1.0.102: lists again when the call returns, before the next model "
+                "request",
+            ),
+        ),
+        {
+            "user": FileTemplate("{home}/.copilot/mcp-config.json"),
+            "project": FileTemplate("{project}/.github/mcp.json"),
+        },
+        variables=("braces", "bare"),
+        extra={"type": "local", "tools": ["*"], "deferTools": "never"},
+    ),
+    Client(
+        "vscode",
+        "VS Code",
+        (
+            ClientProfile(
+                ("Visual Studio Code", "Visual Studio Code - Insiders"),
+                "same-turn",
+                defers_late_tools=True,
+                evidence="its source: every call waits for the refreshed list; tools outside a "
+                "fixed core are deferred behind its own search",
+            ),
+        ),
+        {
+            "user": FileTemplate("{support}/Code/User/mcp.json", ("servers",)),
+            "project": FileTemplate("{project}/.vscode/mcp.json", ("servers",)),
+        },
+        variables=EDITOR,
+        extra={"type": "stdio"},
+    ),
+    Client(
+        "cursor",
+        "Cursor",
+        (
+            ClientProfile(
+                ("cursor-vscode", "Cursor"),
+                evidence="mixed reports: not acted on mid-session (forum thread 161459), "
+                "mattt/iMCP#13",
+            ),
+        ),
+        {
+            "user": FileTemplate("{home}/.cursor/mcp.json"),
+            "project": FileTemplate("{project}/.cursor/mcp.json"),
+        },
+        variables=EDITOR,
+    ),
+    Client(
+        "windsurf",
+        "Windsurf",
+        (ClientProfile(("windsurf-client", "Windsurf")),),
+        {"user": FileTemplate("{home}/.codeium/windsurf/mcp_config.json")},
+        variables=(*PLAIN, "file"),
+    ),
+    Client(
+        "cline",
+        "Cline",
+        (
+            ClientProfile(
+                ("Cline",),
+                "never",
+                title="Cline for VS Code",
+                evidence="its source: a changed list restarts the session, which would lose the "
+                "search that caused it",
+            ),
+            ClientProfile(
+                ("@cline/core",),
+                "never",
+                title="Cline CLI",
+                shows_whole_result=True,
+                # It cuts the JSON of the whole result; the escapes in that JSON need room.
+                max_result_chars=6_000,
+                evidence="lab, 3.0.65: the notification is ignored; the result's JSON is cut in "
+                "the middle at about 7,950 characters",
+            ),
+        ),
+        {"user": FileTemplate("{home}/.cline/data/settings/cline_mcp_settings.json")},
+        variables=PLAIN,
+        extra={"disabled": False},
+    ),
+    Client(
+        "roo",
+        "Roo Code",
+        (
+            ClientProfile(
+                ("Roo Code",), "never", evidence="its source: no handler for the notification"
+            ),
+        ),
+        {
+            "user": FileTemplate(
+                "{support}/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/"
+                "mcp_settings.json"
+            ),
+            "project": FileTemplate("{project}/.roo/mcp.json"),
+        },
+        variables=PLAIN,
+        extra={"disabled": False},
+    ),
+    Client(
+        "zed",
+        "Zed",
+        (
+            ClientProfile(
+                ("Zed",),
+                evidence="its documentation says that it reloads the list; within the same turn "
+                "was not tested",
+            ),
+        ),
+        {
+            "user": FileTemplate("{config}/zed/settings.json", ("context_servers",)),
+            "project": FileTemplate("{project}/.zed/settings.json", ("context_servers",)),
+        },
+    ),
+    Client(
+        "goose",
+        "Goose",
+        (
+            ClientProfile(
+                ("goose",),
+                "never",
+                evidence="aaif-goose/goose#10925: the new list is used from the next reply on, a "
+                "running one is not updated",
+            ),
+        ),
+        {"user": FileTemplate("{config}/goose/config.yaml", ("extensions",))},
+        shape="goose",
+        extra={"enabled": True, "timeout": 300},
+    ),
+    Client(
+        "opencode",
+        "opencode",
+        (
+            ClientProfile(
+                ("opencode",),
+                "same-turn",
+                max_result_chars=50_000,
+                evidence="lab, 1.18.34: the new tool is in the next model request; results are "
+                "cut by lines",
+            ),
+        ),
+        {
+            "user": FileTemplate("{config}/opencode/opencode.json", ("mcp",)),
+            "project": FileTemplate("{project}/opencode.json", ("mcp",)),
+        },
+        variables=("curly",),
+        shape="array",
+        extra={"enabled": True},
+    ),
+    Client(
+        "continue",
+        "Continue",
+        (
+            ClientProfile(
+                ("continue-client",),
+                "never",
+                evidence="its source: no handler for the notification",
+            ),
+            ClientProfile(
+                ("continue-cli-client",),
+                "never",
+                title="Continue CLI",
+                evidence="lab, 1.5.47: the notification is ignored",
+            ),
+        ),
+        {"user": FileTemplate("{home}/.continue/config.yaml")},
+        variables=("secrets",),
+        shape="named",
+    ),
+    Client(
+        "librechat",
+        "LibreChat",
+        (
+            ClientProfile(
+                ("@librechat/api-client",),
+                "never",
+                evidence="danny-avila/LibreChat#14517: the new list is used from a later run on",
+            ),
+        ),
+        {"project": FileTemplate("{project}/librechat.yaml")},
+        variables=("braces",),
+        extra={"type": "stdio"},
+    ),
+    Client(
+        "chatgpt",
+        "ChatGPT",
+        (
+            ClientProfile(
+                ("openai-mcp", "ChatGPT"),
+                "never",
+                evidence="openai/tunnel-client#42: a frozen snapshot of the tools until someone "
+                "presses Refresh",
+            ),
+        ),
+    ),
+    Client(
+        "inspector",
+        "MCP Inspector",
+        (
+            ClientProfile(
+                ("inspector-client", "mcp-inspector"),
+                evidence="its command line is one process per request",
+            ),
+        ),
+    ),
+    Client(
+        "python-sdk",
+        "the default name of the Python SDK",
+        (
+            ClientProfile(
+                ("mcp",),
+                evidence="lab: shared by clients that differ; pydantic-ai lists again in the same "
+                "turn, the Agents SDK before every model call, the LangChain adapters never",
+            ),
+        ),
+    ),
+)
+"""Every client we know, in the order in which people are shown them."""
