@@ -13,9 +13,9 @@ from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.inflight import Caller
-from aggregator.downstream.link import Connect
 from aggregator.downstream.questions import joint
 from aggregator.downstream.server import Downstream, Surroundings
+from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
 from aggregator.json import JsonObject
 from aggregator.memory import Memory, NoMemory
