@@ -13,9 +13,8 @@ from anyio import to_thread
 from mcp.server.runner import serve_loop
 
 from aggregator import __version__, garbage
-from aggregator.config import Config, ServerConfig
-from aggregator.downstream.link import Connect, Wire
-from aggregator.downstream.stdio.child import Child, ChildSpec, open_child
+from aggregator.config import Config
+from aggregator.downstream.reach import way_to
 from aggregator.downstream.stdio.watchdog import Watchdog
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import Reloading
@@ -38,9 +37,6 @@ HEAD_START = 0.3
 
 WARM_UP_DELAY = 2.0
 """Seconds after which what the first misspelt query needs is loaded, if none has come."""
-
-STUCK_AFTER = 1.0
-"""Seconds a server may leave unread what was written to it before a time-out means it hangs."""
 
 
 Expect = Callable[[Config], None]
@@ -150,47 +146,6 @@ async def serve_client(
         await serve_loop(server, read, write, lifespan_state=None, init_options=options)
     else:
         await server.run(read, write, options)
-
-
-def way_to(server: ServerConfig, watchdog: Watchdog) -> Connect:
-    """Return how to connect to a server, by what its configuration names."""
-    if server.type == "stdio":
-        return child(server, watchdog)
-    # Who has no servers over HTTP need not wait for what that takes.
-    from aggregator.downstream.http.reach import reach  # noqa: PLC0415 - see above
-
-    return reach(server)
-
-
-def child(server: ServerConfig, watchdog: Watchdog) -> Connect:
-    """Return how to start a server as a child process and talk to it over its pipes."""
-    spec = ChildSpec(
-        command=server.command or "",
-        args=server.args,
-        env=server.env,
-        cwd=server.cwd,
-        max_message_bytes=server.max_message_bytes,
-    )
-
-    def log(stream: str, line: str) -> None:
-        logger.info("%s", line, extra={"server": server.name, "stream": stream})
-
-    @asynccontextmanager
-    async def connect() -> AsyncGenerator[Wire, None]:
-        async with open_child(spec, log=log, watchdog=watchdog) as process:
-            yield Wire(
-                process.streams,
-                describe_end=process.describe_end,
-                is_stuck=lambda: _is_stuck(process),
-                last_words=process.stderr_tail,
-            )
-
-    return connect
-
-
-def _is_stuck(process: Child) -> bool:
-    since = process.write_blocked_since
-    return since is not None and anyio.current_time() - since >= STUCK_AFTER
 
 
 async def _run_after_first_list(fleet: Fleet, server: Upstream) -> None:

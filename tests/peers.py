@@ -17,7 +17,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 
 from aggregator.app import IDENTITY, serve_client
 from aggregator.config import Config, ServerConfig, Settings
-from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.transport import Connect, Transport
 from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
 from aggregator.memory import Memory, NoMemory
@@ -26,6 +26,7 @@ from aggregator.signals import Signal
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.server import Upstream
+from tests.transports import Severable, StreamTransport
 
 Era = Literal["handshake", "modern"]
 Context = ServerRequestContext[Any, Any]
@@ -112,13 +113,13 @@ def connect_to(server: Server[Any], era: Era = "modern") -> Connect:
     """Connect to a server in memory; one of the handshake era does not know `server/discover`."""
 
     @asynccontextmanager
-    async def connect() -> AsyncGenerator[Wire, None]:
+    async def connect() -> AsyncGenerator[Transport, None]:
         async with (
             create_client_server_memory_streams() as (ours, theirs),
             anyio.create_task_group() as group,
         ):
             group.start_soon(_run, server, theirs, era)
-            yield Wire(ours)
+            yield StreamTransport(ours)
             group.cancel_scope.cancel()
 
     return connect
@@ -128,10 +129,10 @@ def late(connect: Connect, seconds: float) -> Connect:
     """Connect only after a while."""
 
     @asynccontextmanager
-    async def connect_late() -> AsyncGenerator[Wire, None]:
+    async def connect_late() -> AsyncGenerator[Transport, None]:
         await anyio.sleep(seconds)
-        async with connect() as wire:
-            yield wire
+        async with connect() as transport:
+            yield transport
 
     return connect_late
 
@@ -140,9 +141,9 @@ def never() -> Connect:
     """Hang for ever."""
 
     @asynccontextmanager
-    async def hang() -> AsyncGenerator[Wire, None]:
+    async def hang() -> AsyncGenerator[Transport, None]:
         await anyio.sleep_forever()
-        yield Wire(())
+        yield StreamTransport(())
 
     return hang
 
@@ -151,9 +152,9 @@ def failing(error: Exception) -> Connect:
     """Fail every time."""
 
     @asynccontextmanager
-    async def fail() -> AsyncGenerator[Wire, None]:
+    async def fail() -> AsyncGenerator[Transport, None]:
         raise error
-        yield Wire(())
+        yield StreamTransport(())
 
     return fail
 
@@ -163,25 +164,19 @@ class Mortal:
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
+        self._latest: Severable | None = None
         self.opened: list[float] = []
-        self._cut = anyio.Event()
 
     @asynccontextmanager
-    async def __call__(self) -> AsyncGenerator[Wire, None]:
+    async def __call__(self) -> AsyncGenerator[Transport, None]:
         self.opened.append(anyio.current_time())
-        self._cut = anyio.Event()
-        async with self._connect() as wire, anyio.create_task_group() as group:
-            read, write = wire.streams
-            group.start_soon(self._cut_off, read)
-            yield Wire((read, write), describe_end=lambda: "it was cut off")
-            group.cancel_scope.cancel()
-
-    async def _cut_off(self, read: Any) -> None:
-        await self._cut.wait()
-        await read.aclose()
+        async with self._connect() as transport:
+            self._latest = Severable(transport)
+            yield self._latest
 
     def cut(self) -> None:
-        self._cut.set()
+        if self._latest is not None:
+            self._latest.cut()
 
 
 async def _run(server: Server[Any], streams: Any, era: Era) -> None:

@@ -14,9 +14,10 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.shared.transport_context import TransportContext
 
 from aggregator.app import serve_client
-from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.server import Upstream
 from tests.peers import Era
+from tests.transports import StreamTransport
 
 Json = dict[str, Any]
 Dispatch = DispatchContext[TransportContext]
@@ -84,14 +85,20 @@ class RawServer:
             await context.notify(method, {**(params or {}), "_meta": meta})
 
     @asynccontextmanager
-    async def _connect(self) -> AsyncGenerator[Wire, None]:
+    async def _connect(self) -> AsyncGenerator[Transport, None]:
+        async with self.streams() as streams:
+            yield StreamTransport(streams)
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncGenerator[Any, None]:
+        """Serve whoever holds the streams that this gives."""
         async with (
             create_client_server_memory_streams() as (ours, (read, write)),
             anyio.create_task_group() as group,
         ):
             self._dispatcher = JSONRPCDispatcher[TransportContext](read, write)
             await group.start(self._dispatcher.run, self._on_request, self._on_notify)
-            yield Wire(ours)
+            yield ours
             group.cancel_scope.cancel()
 
     async def _on_notify(
@@ -261,8 +268,8 @@ async def direct_client(
     server: RawServer, capabilities: Json | None = None
 ) -> AsyncGenerator[RawClient, None]:
     """Be a raw client of a server itself."""
-    async with server.connect() as wire, anyio.create_task_group() as group:
-        client = RawClient(server.era, wire.streams, capabilities or {})
+    async with server.streams() as streams, anyio.create_task_group() as group:
+        client = RawClient(server.era, streams, capabilities or {})
         await group.start(client.run)
         await client.open()
         yield client

@@ -1,4 +1,4 @@
-"""Requests and answers on one pair of streams, matched by number.
+"""Requests and answers on one transport, matched by number.
 
 The SDK's dispatcher does the same, with a span, a stream and a timer for every request. Each call
 of a tool passes through here, so this one does without them.
@@ -6,6 +6,7 @@ of a tool passes through here, so this one does without them.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
@@ -13,9 +14,7 @@ from typing import Any, Protocol
 import anyio
 import anyio.abc
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ClientMessageMetadata, MessageMetadata, SessionMessage
 from mcp_types import (
-    CONNECTION_CLOSED,
     INTERNAL_ERROR,
     ErrorData,
     JSONRPCError,
@@ -26,11 +25,24 @@ from mcp_types import (
     RequestId,
 )
 
+from aggregator.downstream.transport import (
+    NO_HEADERS,
+    ConnectionClosedError,
+    Headers,
+    Related,
+    Transport,
+    Undelivered,
+    UndeliveredError,
+)
+
 logger = logging.getLogger(__name__)
 
 Params = Mapping[str, Any] | None
 Rest = Callable[[], Awaitable[None]]
 """What is left to do with a notification."""
+
+REQUEST_FAILURES = (MCPError, UndeliveredError, ConnectionClosedError)
+"""How a request can come to nothing."""
 
 CANCEL_PATIENCE = 1.0
 """Seconds that a server has to take note that a request is no longer wanted."""
@@ -40,14 +52,18 @@ class Listener(Protocol):
     """What becomes of that which the other side says by itself."""
 
     async def answer(
-        self, metadata: MessageMetadata, method: str, params: Params
+        self, related: RequestId | None, method: str, params: Params
     ) -> dict[str, Any]:
-        """Answer a request."""
+        """Answer a request, which may be related to one of ours."""
         ...
 
-    def hear(self, metadata: MessageMetadata, method: str, params: Params) -> Rest | None:
+    def hear(self, related: RequestId | None, method: str, params: Params) -> Rest | None:
         """Take a notification in the order it came; return what is left to do, if anything is."""
         ...
+
+
+Outcome = dict[str, Any] | ErrorData | Undelivered | None
+"""What became of a request; nothing if the connection closed."""
 
 
 @dataclass(slots=True)
@@ -55,18 +71,18 @@ class _Waiter:
     """Somebody who waits for an answer."""
 
     answered: anyio.Event = field(default_factory=anyio.Event)
-    outcome: dict[str, Any] | ErrorData | None = None
+    outcome: Outcome = None
 
-    def settle(self, outcome: dict[str, Any] | ErrorData) -> None:
+    def settle(self, outcome: Outcome) -> None:
         self.outcome = outcome
         self.answered.set()
 
 
 class Exchange:
-    """Two sides that ask and answer each other on a pair of the SDK's streams."""
+    """Two sides that ask and answer each other."""
 
-    def __init__(self, streams: tuple[Any, Any]) -> None:
-        self._read, self._write = streams
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._numbers = count(1)
         self._waiting: dict[RequestId, _Waiter] = {}
         self._serving: dict[RequestId, anyio.CancelScope] = {}
@@ -82,29 +98,31 @@ class Exchange:
         method: str,
         params: Params,
         *,
-        headers: dict[str, str] | None = None,
+        headers: Headers = NO_HEADERS,
         cancellable: bool = True,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
 
         Raises:
-            MCPError: The answer is an error, or the connection closed before there was one.
+            MCPError: The answer is an error.
+            UndeliveredError: The transport could not get an answer.
+            ConnectionClosedError: The connection closed before there was an answer.
         """
         if self._closed:
-            raise _closed()
+            raise ConnectionClosedError
         waiter = self._waiting[number] = _Waiter()
         try:
-            await self._send(_request(number, method, params), headers)
+            await self._transport.send(_request(number, method, params), headers)
             await waiter.answered.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise _closed() from None
+            raise ConnectionClosedError from None
         except anyio.get_cancelled_exc_class():
             if cancellable:
                 await self._take_back(number)
             raise
         finally:
             del self._waiting[number]
-        return _result(waiter)
+        return _result(waiter.outcome)
 
     async def notify(self, method: str, params: Params = None) -> None:
         """Send a notification; a connection that is gone swallows it."""
@@ -116,7 +134,7 @@ class Exchange:
     async def run(self, listener: Listener, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Read what the other side sends until it sends no more."""
         try:
-            async with self._write, anyio.create_task_group() as group:
+            async with anyio.create_task_group() as group:
                 task_status.started()
                 await self._read_all(listener, group)
                 self._close()
@@ -125,31 +143,38 @@ class Exchange:
             self._close()
 
     async def _read_all(self, listener: Listener, group: anyio.abc.TaskGroup) -> None:
-        async with self._read:
-            try:
-                async for item in self._read:
-                    if isinstance(item, SessionMessage):
-                        self._take(item, listener, group)
-                    else:
-                        logger.debug("a transport reports %r", item)
-            except anyio.ClosedResourceError:
-                return
+        with suppress(anyio.EndOfStream):
+            while True:
+                item = await self._transport.receive()
+                if isinstance(item, Related):
+                    self._take(item.message, item.request, listener, group)
+                else:
+                    self._take(item, None, listener, group)
 
-    def _take(self, item: SessionMessage, listener: Listener, group: anyio.abc.TaskGroup) -> None:
-        match item.message:
+    def _take(
+        self,
+        item: JSONRPCMessage | Undelivered,
+        related: RequestId | None,
+        listener: Listener,
+        group: anyio.abc.TaskGroup,
+    ) -> None:
+        match item:
             case JSONRPCResponse(id=number, result=result):
                 self._settle(number, result)
             case JSONRPCError(id=number, error=error):
                 self._settle(number, error)
+            case Undelivered(request=number):
+                self._settle(number, item)
             case JSONRPCRequest():
-                group.start_soon(self._serve, item.message, item.metadata, listener)
+                group.start_soon(self._serve, item, related, listener)
+            case JSONRPCNotification(method="notifications/cancelled", params=params):
+                self._cancel((params or {}).get("requestId"))
             case JSONRPCNotification(method=method, params=params):
-                if method == "notifications/cancelled":
-                    self._cancel((params or {}).get("requestId"))
-                elif (rest := listener.hear(item.metadata, method, params)) is not None:
+                rest = listener.hear(related, method, params)
+                if rest is not None:
                     group.start_soon(_do, rest)
 
-    def _settle(self, number: RequestId | None, outcome: dict[str, Any] | ErrorData) -> None:
+    def _settle(self, number: RequestId | None, outcome: Outcome) -> None:
         waiter = self._waiting.get(number) if number is not None else None
         if waiter is None and isinstance(number, str) and number.isdecimal():
             # Some servers write the numbers they are sent as text.
@@ -160,13 +185,13 @@ class Exchange:
             waiter.settle(outcome)
 
     async def _serve(
-        self, request: JSONRPCRequest, metadata: MessageMetadata, listener: Listener
+        self, request: JSONRPCRequest, related: RequestId | None, listener: Listener
     ) -> None:
         """Answer one request of the other side, unless it takes the request back."""
         with anyio.CancelScope() as scope:
             self._serving[request.id] = scope
             try:
-                result = await listener.answer(metadata, request.method, request.params)
+                result = await listener.answer(related, request.method, request.params)
                 answer: JSONRPCMessage = JSONRPCResponse(
                     jsonrpc="2.0", id=request.id, result=result
                 )
@@ -192,21 +217,19 @@ class Exchange:
             await self.notify("notifications/cancelled", reason)
 
     async def _send_if_open(self, message: JSONRPCMessage) -> None:
+        if self._closed:
+            return
         try:
-            await self._send(message)
+            await self._transport.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("a message to a connection that is gone is dropped")
-
-    async def _send(self, message: JSONRPCMessage, headers: dict[str, str] | None = None) -> None:
-        metadata = ClientMessageMetadata(headers=headers) if headers else None
-        await self._write.send(SessionMessage(message, metadata=metadata))
 
     def _close(self) -> None:
         """Tell everybody who waits that there will be no answer."""
         self._closed = True
         for waiter in self._waiting.values():
             if not waiter.answered.is_set():
-                waiter.settle(_closed().error)
+                waiter.settle(None)
 
 
 async def _do(rest: Rest) -> None:
@@ -219,16 +242,17 @@ async def _do(rest: Rest) -> None:
 def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:
     """Make a request of values that are known to be right."""
     if params is None:
-        return JSONRPCRequest(jsonrpc="2.0", id=number, method=method)
+        return JSONRPCRequest.model_construct(jsonrpc="2.0", id=number, method=method)
     return JSONRPCRequest.model_construct(jsonrpc="2.0", id=number, method=method, params=params)
 
 
-def _result(waiter: _Waiter) -> dict[str, Any]:
-    outcome = waiter.outcome
-    if isinstance(outcome, ErrorData):
-        raise MCPError(outcome.code, outcome.message, outcome.data)
-    return outcome or {}
-
-
-def _closed() -> MCPError:
-    return MCPError(CONNECTION_CLOSED, "Connection closed")
+def _result(outcome: Outcome) -> dict[str, Any]:
+    match outcome:
+        case dict():
+            return outcome
+        case ErrorData():
+            raise MCPError(outcome.code, outcome.message, outcome.data)
+        case Undelivered():
+            raise UndeliveredError(outcome)
+        case None:
+            raise ConnectionClosedError

@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import anyio
-from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.inflight import Undone
+from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.link import LinkLostError
 from aggregator.downstream.stdio.child import NOT_A_MESSAGE
 from aggregator.downstream.stdio.process import SpawnError
+from aggregator.downstream.transport import UndeliveredError
 
-FAILURES = (OSError, TimeoutError, MCPError, LinkLostError, ValueError, anyio.BrokenResourceError)
+FAILURES = (
+    *REQUEST_FAILURES,
+    OSError,
+    TimeoutError,
+    LinkLostError,
+    ValueError,
+    anyio.BrokenResourceError,
+)
 """What a server can do to us. Anything else is a bug of ours and must be seen."""
 
 LAST_WORDS = 20
@@ -95,8 +102,9 @@ def shortened(text: str) -> str:
 
 def explain(error: BaseException, connect_timeout: float) -> Loss:
     """Say in words what stood in the way of a connection."""
-    if isinstance(error, MCPError) and isinstance(undone := error.data, Undone):
-        return Loss(undone.reason, hopeless=undone.is_barred, retry_after=undone.retry_after)
+    if isinstance(error, UndeliveredError):
+        why = error.undelivered
+        return Loss(why.reason, hopeless=why.is_barred, retry_after=why.retry_after)
     if isinstance(error, TimeoutError):
         return Loss(f"it was not ready within {connect_timeout:g} s")
     return Loss(in_words(error), hopeless=_is_hopeless(error))

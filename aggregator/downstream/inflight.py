@@ -4,7 +4,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import anyio
@@ -22,22 +21,6 @@ MAX_GIVEN_UP = 256
 """Calls remembered after they were given up."""
 LINGERING = 30.0
 """Seconds in which a server may still speak of a call that was given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """Why a request got no answer, from the transport that carried it.
-
-    It travels as the `data` of an error, where nothing that a server sends can be taken for it.
-    """
-
-    reason: str
-    may_have_run: bool = True
-    """Whether the server may have acted on the request all the same."""
-    retry_after: float = 0.0
-    """Seconds the server asks to be left alone."""
-    is_barred: bool = False
-    """Whether trying again is pointless until something changes."""
 
 
 class Caller(Protocol):

@@ -5,7 +5,7 @@ and what a server answers must reach the client unchanged.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -13,21 +13,23 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers
-from mcp.shared.message import MessageMetadata, ServerMessageMetadata
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
     MODERN_PROTOCOL_VERSIONS,
 )
 
-from aggregator.downstream.exchange import Exchange, Rest
-from aggregator.downstream.inflight import Call, Era, InFlight, Undone
+from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange, Rest
+from aggregator.downstream.inflight import Call, Era, InFlight
 from aggregator.downstream.listening import Listening
-from aggregator.downstream.wire import Peer, Wire, describe
+from aggregator.downstream.peer import Peer, describe
+from aggregator.downstream.transport import (
+    Connect,
+    ConnectionClosedError,
+    Transport,
+    UndeliveredError,
+)
 from aggregator.json import JsonObject, as_object, items
-
-Connect = Callable[[], AbstractAsyncContextManager["Wire"]]
-"""Opens the transport to one server; entered and left by one task."""
 
 Declare = Callable[[], JsonObject]
 """Says what our clients can be asked, as far as we know by then."""
@@ -68,11 +70,9 @@ class EraUnclearError(LinkLostError):
 class Link:
     """An open connection to one server."""
 
-    def __init__(self, wire: Wire, identity: JsonObject, capabilities: Declare) -> None:
-        self._exchange = Exchange(wire.streams)
-        self.describe_end = wire.describe_end
-        self.is_stuck = wire.is_stuck
-        self.is_barred = wire.is_barred
+    def __init__(self, transport: Transport, identity: JsonObject, capabilities: Declare) -> None:
+        self._exchange = Exchange(transport)
+        self.transport = transport
         self._identity = identity
         self._capabilities = capabilities
         self._in_flight = InFlight()
@@ -116,7 +116,9 @@ class Link:
         """Send a request and return its result as it came.
 
         Raises:
-            MCPError: The server answered with an error, or the connection closed.
+            MCPError: The server answered with an error.
+            UndeliveredError: The transport could not get an answer.
+            ConnectionClosedError: The connection closed.
         """
         number = self._exchange.next_number()
         if call is None:
@@ -141,19 +143,13 @@ class Link:
             return
         if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
             self._level = level
-            with suppress(MCPError):
+            with suppress(MCPError, UndeliveredError):
                 await self.request("logging/setLevel", {"level": level})
 
-    async def was_lost(self, error: MCPError) -> bool:
-        """Whether an error means that the connection is gone, and is not the server's own.
-
-        A server may use the same code; and callers hear of the end before the link itself does.
-        """
-        if error.code != types.CONNECTION_CLOSED or error.message != "Connection closed":
-            return False
+    async def end(self) -> None:
+        """Wait, within bounds, for the end that callers may hear of before the link does."""
         with anyio.move_on_after(END_PATIENCE):
             await self.ended.wait()
-        return self.ended.is_set()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification; a connection that is gone swallows it."""
@@ -168,14 +164,14 @@ class Link:
             self._end()
 
     async def answer(
-        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
+        self, related: types.RequestId | None, method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """Answer what the server asks, for the call that it belongs to."""
         if method in _INTRODUCTIONS:
             # It sends this back, too, as an answer to what we asked, so it is what we read.
             problem = "it sends back what it is sent, so it is no MCP server"
             raise MCPError(types.METHOD_NOT_FOUND, problem)
-        return await self._answer(self._in_flight.meant(_related(metadata)), method, params)
+        return await self._answer(self._in_flight.meant(related), method, params)
 
     async def negotiate(self, era: Era | None) -> None:
         """Find the server's era, unless it is known, and introduce ourselves in it."""
@@ -203,13 +199,13 @@ class Link:
         """Ask in both eras, the modern one first, and take the first good answer."""
         found: list[Peer] = []
         refused = anyio.Event()
-        errors: list[MCPError] = []
+        errors: list[Exception] = []
 
         async def modern() -> None:
             try:
                 found.append(await self._discover())
                 group.cancel_scope.cancel()
-            except MCPError as error:
+            except REQUEST_FAILURES as error:
                 errors.append(error)
                 refused.set()
 
@@ -221,7 +217,7 @@ class Link:
             try:
                 found.append(await self._initialize())
                 group.cancel_scope.cancel()
-            except MCPError as error:
+            except REQUEST_FAILURES as error:
                 errors.append(error)
 
         async with anyio.create_task_group() as group:
@@ -232,8 +228,8 @@ class Link:
         if not self.ended.is_set():
             raise errors[-1]
         # What the transport says of the end tells more than that it has come.
-        unclear = EraUnclearError(self.describe_end())
-        raise next((each for each in errors if isinstance(each.data, Undone)), unclear)
+        unclear = EraUnclearError(self.transport.describe_end())
+        raise next((each for each in errors if isinstance(each, UndeliveredError)), unclear)
 
     async def _discover(self) -> Peer:
         """Ask in the modern era; again in another version of it if the server wants that."""
@@ -316,10 +312,10 @@ class Link:
         self.news.set()
 
     def hear(
-        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
+        self, related: types.RequestId | None, method: str, params: Mapping[str, Any] | None
     ) -> Rest | None:
         """Take a notification in the order it came; a storm of changes is one change."""
-        if (call := self._concerned(metadata, method, params)) is not None:
+        if (call := self._concerned(related, method, params)) is not None:
             # One task for each call passes on what is heard: a storm must not become as many.
             return None if call.hear(method, params or {}) else call.deliver
         if (kind := _LIST_CHANGED.get(method)) is not None:
@@ -335,13 +331,13 @@ class Link:
         return None
 
     def _concerned(
-        self, metadata: MessageMetadata, method: str, params: Mapping[str, Any] | None
+        self, related: types.RequestId | None, method: str, params: Mapping[str, Any] | None
     ) -> Call | None:
         """Return the call that a notification belongs to, if it belongs to one."""
         if method == "notifications/progress":
             return self._in_flight.progressing((params or {}).get("progressToken"))
         if method == "notifications/message":
-            return self._in_flight.meant(_related(metadata))
+            return self._in_flight.meant(related)
         return None
 
     def _changed(self, *kinds: str) -> None:
@@ -368,8 +364,8 @@ async def open_link(
         LinkLostError: The connection ended while something was asked in the block.
         MCPError: The server answered with an error.
     """
-    async with connect() as wire:
-        link = Link(wire, identity, capabilities)
+    async with connect() as transport:
+        link = Link(transport, identity, capabilities)
         async with anyio.create_task_group() as group:
             await group.start(link.run, answer)
             try:
@@ -379,10 +375,9 @@ async def open_link(
                     group.start_soon(link.listen)
                     await link.listening.settled()
                 yield link
-            except MCPError as error:
-                if await link.was_lost(error):
-                    raise LinkLostError(link.describe_end()) from error
-                raise
+            except ConnectionClosedError as error:
+                await link.end()
+                raise LinkLostError(transport.describe_end()) from error
             finally:
                 group.cancel_scope.cancel()
 
@@ -392,8 +387,3 @@ async def _refuse(
 ) -> dict[str, Any]:
     """Answer a server before anybody is there who could."""
     raise MCPError(types.METHOD_NOT_FOUND, f"`{method}` is not served here")
-
-
-def _related(metadata: MessageMetadata) -> types.RequestId | None:
-    """Return which of our requests a server's message belongs to, if its transport says so."""
-    return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None

@@ -10,7 +10,7 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
-from aggregator.downstream.inflight import Undone
+from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
 from aggregator.json import JsonObject, as_object
 
 LISTEN_PATIENCE = 5.0
@@ -111,9 +111,11 @@ class Listening:
         try:
             with stream.scope:
                 await open_stream(stream.number, {"notifications": wanted})
-        except MCPError as error:
+        except UndeliveredError:
             # A stream that broke is opened again; one that was refused is not offered.
-            if not (isinstance(error.data, Undone) or stream.settled.is_set()):
+            return
+        except (MCPError, ConnectionClosedError):
+            if not stream.settled.is_set():
                 stream.is_refused = True
                 self._refused.append(wanted)
         finally:

@@ -13,20 +13,21 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
+from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.failure import FAILURES, Loss, explain, in_words, most_telling
-from aggregator.downstream.inflight import Call, Caller, Era, Patience, Undone
+from aggregator.downstream.inflight import Call, Caller, Era, Patience
 from aggregator.downstream.inventory import BESIDES, LISTING_PATIENCE, list_tools
-from aggregator.downstream.link import (
-    Connect,
-    EraUnclearError,
-    Link,
-    LinkLostError,
-    Wire,
-    open_link,
-)
+from aggregator.downstream.link import EraUnclearError, Link, LinkLostError, open_link
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.subscribing import Subscribing
 from aggregator.downstream.supervision import Supervision
+from aggregator.downstream.transport import (
+    Connect,
+    ConnectionClosedError,
+    Transport,
+    Undelivered,
+    UndeliveredError,
+)
 from aggregator.errors import (
     BusyError,
     CallError,
@@ -91,7 +92,7 @@ class Downstream:
         self._era: Era | None = around.recall_era(server)
         self._subscribing = Subscribing(server, watched)
         self._link: Link | None = None
-        self._wire: Wire | None = None
+        self._transport: Transport | None = None
         self._woken = anyio.Event()
         self._slots = anyio.Semaphore(server.max_in_flight, fast_acquire=True)
         self._requests = 0
@@ -167,15 +168,16 @@ class Downstream:
             if call.caller.log_level is not None:
                 await link.lower_level(call.caller.log_level)
             return await link.request(method, params, call=call)
+        except ConnectionClosedError as error:
+            await link.end()
+            raise ServerLostError(self.name) from error
+        except UndeliveredError as error:
+            raise self._translated(error.undelivered) from error
         except MCPError as error:
-            if await link.was_lost(error):
-                raise ServerLostError(self.name) from error
-            if isinstance(error.data, Undone):
-                raise self._translated(error.data) from error
             self._questions.asked_by(error, call.caller)
             raise
 
-    def _translated(self, undone: Undone) -> CallError:
+    def _translated(self, undone: Undelivered) -> CallError:
         """Say to the caller what its transport says of a call."""
         if undone.may_have_run:
             return ServerLostError(self.name, undone.reason)
@@ -200,7 +202,7 @@ class Downstream:
     def _timed_out(self, link: Link) -> None:
         """Give up a server that no longer reads, or that has left too much unanswered."""
         self._timeouts += 1
-        if link.is_stuck():
+        if link.transport.is_stuck():
             link.give_up("it stopped reading what it is sent")
         elif self._timeouts >= TIMEOUTS_TOLERATED:
             link.give_up(f"it did not answer {self._timeouts} calls in a row")
@@ -209,7 +211,7 @@ class Downstream:
         """Connect and stay connected until the server is lost."""
         if self._server.problem is not None:
             return Loss(self._server.problem, hopeless=True)
-        self._wire = None
+        self._transport = None
         ready_at: list[float] = []
         loss = Loss("it is gone")
         try:
@@ -220,14 +222,14 @@ class Downstream:
             loss = self._puzzled(bugs)
         if ready_at and loss.ready_for is None:
             loss = replace(loss, ready_for=anyio.current_time() - ready_at[0])
-        return loss.with_words(self._wire.last_words() if self._wire else ())
+        return loss.with_words(self._transport.last_words() if self._transport else ())
 
     @asynccontextmanager
-    async def _wired(self) -> AsyncGenerator[Wire, None]:
+    async def _wired(self) -> AsyncGenerator[Transport, None]:
         """Connect, and remember by what: its last words are known only when it has ended."""
-        async with self._connect() as wire:
-            self._wire = wire
-            yield wire
+        async with self._connect() as transport:
+            self._transport = transport
+            yield transport
 
     async def _connected(self, ready_at: list[float]) -> Loss:
         with anyio.fail_after(self._server.connect_timeout) as patience:
@@ -265,9 +267,13 @@ class Downstream:
             self._link = None
             self._woken = anyio.Event()
         # To close what is left of it takes a while; who calls meanwhile has to wait for the next.
-        self._reason = link.fault or link.describe_end()
+        self._reason = link.fault or link.transport.describe_end()
         self._say(Pending(self._reason, anyio.current_time()))
-        return Loss(self._reason, ready_for=anyio.current_time() - began, hopeless=link.is_barred())
+        return Loss(
+            self._reason,
+            ready_for=anyio.current_time() - began,
+            hopeless=link.transport.is_barred(),
+        )
 
     async def _follow(self, link: Link, state: Ready) -> None:
         """List again whenever the server says that something changed, within reason."""
@@ -323,7 +329,7 @@ class Downstream:
         """Say in words what stood in the way, and doubt the era that the server was taken for."""
         if isinstance(error, EraUnclearError):
             self._era = "handshake" if self._era is None else None
-        elif isinstance(error, MCPError | LinkLostError):
+        elif isinstance(error, (*REQUEST_FAILURES, LinkLostError)):
             # It may have been remembered to speak an era that it no longer does.
             self._era = None
         return explain(error, self._server.connect_timeout)

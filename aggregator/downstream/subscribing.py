@@ -9,7 +9,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import ServerConfig
+from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.link import Link
+from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
 from aggregator.json import as_object
 
 
@@ -69,6 +71,10 @@ class Subscribing:
                     del refused[uri]
                 except MCPError as error:
                     refused[uri] = error
+                except UndeliveredError as error:
+                    refused[uri] = MCPError(types.INTERNAL_ERROR, error.undelivered.reason)
+                except ConnectionClosedError:
+                    refused[uri] = MCPError(types.INTERNAL_ERROR, f"The server `{name}` is gone")
 
         with anyio.move_on_after(self._server.call_timeout):
             async with anyio.create_task_group() as group:
@@ -83,7 +89,7 @@ class Subscribing:
                 if uri in confirmed:
                     # Whatever becomes of the request: from here on, nothing is certain.
                     confirmed.discard(uri)
-                    with suppress(MCPError):
+                    with suppress(*REQUEST_FAILURES):
                         await link.request("resources/unsubscribe", {"uri": uri})
                 else:
                     await link.request("resources/subscribe", {"uri": uri})

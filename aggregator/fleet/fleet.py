@@ -12,9 +12,9 @@ import anyio.abc
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
-from aggregator.downstream.link import Connect
 from aggregator.downstream.questions import joint
 from aggregator.downstream.server import Downstream, Surroundings
+from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject

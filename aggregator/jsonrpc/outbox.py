@@ -7,6 +7,8 @@ from itertools import islice
 MOST_PARTS = 64
 """Pieces written at once."""
 
+LINE_BREAK = b"\n"
+
 SHORT_BYTES = 16 * 1024
 """Bytes up to which a line and its line break are rather copied than written as two pieces."""
 
@@ -19,10 +21,14 @@ class Outbox:
         self.size = 0
         """Bytes that wait."""
 
-    def add(self, line: bytes) -> None:
-        """Append a line, and the line break after it."""
-        for part in (line + b"\n",) if len(line) <= SHORT_BYTES else (line, b"\n"):
-            self._parts.append(memoryview(part))
+    def add(self, line: bytes, written: int = 0) -> None:
+        """Append a line and the line break after it, but for what of it is written already."""
+        if len(line) <= SHORT_BYTES:
+            parts = [memoryview(line + LINE_BREAK)[written:]]
+        else:
+            parts = [memoryview(line)[written:], memoryview(LINE_BREAK)]
+        for part in parts:
+            self._parts.append(part)
             self.size += len(part)
 
     def write_to(self, descriptor: int) -> None:

@@ -1,10 +1,11 @@
-"""Read and write a child's pipes without ever blocking the event loop.
+"""Read and write messages on pipes without ever blocking the event loop.
 
-The streams that the SDK is given work on the file descriptors themselves: no task and no queue
-stand between the session and the child, so nothing is read before the session wants it, and a
-message is on the wire when `send` returns unless the pipe is full.
+Both ends work on the file descriptors themselves: no task and no queue stand between whoever
+speaks and the other side, so nothing is read before it is wanted, and a message is on the wire
+when `put` returns unless the pipe is full.
 """
 
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
@@ -24,7 +25,7 @@ from pydantic import TypeAdapter
 
 from aggregator.jsonrpc.decoding import Decoded, Noise, decode
 from aggregator.jsonrpc.framing import Framing, Overlong
-from aggregator.jsonrpc.outbox import Outbox
+from aggregator.jsonrpc.outbox import LINE_BREAK, Outbox
 from aggregator.jsonrpc.source import Source
 
 WAITING_BYTES = 64 * 1024
@@ -58,7 +59,7 @@ async def discard(source: Source) -> None:
 
 
 class MessageReader:
-    """The messages a child sends: what the SDK calls a read stream."""
+    """The messages that come from a pipe; also what the SDK calls a read stream."""
 
     def __init__(
         self,
@@ -86,12 +87,20 @@ class MessageReader:
         """Set when nothing more will come."""
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message."""
+        """Return the next message as the SDK wants it."""
+        return SessionMessage(await self.read())
+
+    async def read(self) -> JSONRPCMessage:
+        """Return the next message.
+
+        Raises:
+            EndOfStream: Nothing more will come.
+        """
         if self._decoded or self._lines:
             await anyio.lowlevel.checkpoint()
         while True:
             while self._decoded:
-                if message := self._accepted(self._decoded.popleft()):
+                if message := self._accept(self._decoded.popleft()):
                     return message
             if self._noise_in_a_row % NOISE_AT_ONCE == NOISE_AT_ONCE - 1:
                 await anyio.lowlevel.checkpoint()
@@ -129,11 +138,11 @@ class MessageReader:
             await self._on_end()
             self.ended.set()
 
-    def _accepted(self, decoded: Decoded) -> SessionMessage | None:
+    def _accept(self, decoded: Decoded) -> JSONRPCMessage | None:
         if not isinstance(decoded, Noise):
             self._noise_in_a_row = 0
             self.has_spoken = True
-            return SessionMessage(decoded)
+            return decoded
         self._noise_in_a_row += 1
         self._on_noise(decoded)
         if self._noise_in_a_row > self._max_noise:
@@ -165,43 +174,74 @@ class MessageReader:
 
 
 class MessageWriter:
-    """The messages a child is sent: what the SDK calls a write stream."""
+    """The messages that go into a pipe; also what the SDK calls a write stream."""
 
-    def __init__(self, pipe: IO[bytes], *, drops_answers: bool = False) -> None:
+    def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
-        self._drops_answers = drops_answers
         self._fd = pipe.fileno()
         self._waiting = Outbox()
         self._wake = anyio.Event()
         self._room: anyio.Event | None = None
         self._emptied: anyio.Event | None = None
         self.broken = anyio.Event()
-        """Set when the child no longer reads."""
+        """Set when the other side no longer reads."""
         self.blocked_since: float | None = None
         """When the pipe last stopped taking bytes, on the clock of `anyio.current_time`."""
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write a message; wait only if much is waiting already.
+        """Write a message of the SDK's; wait only if much is waiting already.
 
-        Notifications never wait: a courtesy cancel must not hold up the caller it is for. Nor do
-        answers to a child: they would pile up for one that only ever asks.
+        Notifications never wait: a courtesy cancel must not hold up the caller it is for.
         """
         await anyio.lowlevel.checkpoint_if_cancelled()
         if isinstance(item.message, JSONRPCNotification):
             self.send_now(item.message)
-            return
-        if self._drops_answers and not isinstance(item.message, JSONRPCRequest):
-            self.send_now(item.message, MAX_ANSWER_BYTES)
-            return
-        while self._waiting.size >= WAITING_BYTES:
+        else:
+            await self.room()
+            self.put(item.message)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is waiting that the next request has to wait, too."""
+        return self._waiting.size >= WAITING_BYTES
+
+    async def room(self) -> None:
+        """Wait until not too much is waiting."""
+        while self.is_full:
             self._room = self._room or anyio.Event()
             await self._room.wait()
-        self._put(item.message)
 
     def send_now(self, message: JSONRPCMessage, most: int = MAX_WAITING_BYTES) -> None:
         """Write a message that may be lost, if far too much is waiting already."""
         if self._waiting.size < most:
-            self._put(message)
+            self.put(message)
+
+    def put(self, message: JSONRPCMessage) -> None:
+        """Write a message, or have it wait for a pipe that is full.
+
+        Raises:
+            BrokenResourceError: Nobody reads it any more.
+            ClosedResourceError: The pipe has been closed.
+        """
+        # Straight to bytes: as text, one wide character would make the whole message wide.
+        line = _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
+        if self._pipe.closed:
+            raise anyio.ClosedResourceError
+        if self.broken.is_set():
+            raise anyio.BrokenResourceError
+        written = 0
+        if not self._waiting.size:
+            try:
+                written = os.writev(self._fd, (line, LINE_BREAK))
+            except BlockingIOError:
+                self.blocked_since = anyio.current_time()
+            except OSError:
+                self.broken.set()
+                return
+            if written > len(line):
+                return
+            self._wake.set()
+        self._waiting.add(line, written)
 
     async def flush(self) -> None:
         """Wait until nothing is waiting to be written."""
@@ -209,17 +249,8 @@ class MessageWriter:
             self._emptied = self._emptied or anyio.Event()
             await self._emptied.wait()
 
-    def _put(self, message: JSONRPCMessage) -> None:
-        # Straight to bytes: as text, one wide character would make the whole message wide.
-        line = _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
-        self._check()
-        was_idle = not self._waiting.size
-        self._waiting.add(line)
-        if was_idle and not self._write_some():
-            self._wake.set()
-
     async def run(self) -> None:
-        """Write what a full pipe has left waiting, for as long as the child lives."""
+        """Write what a full pipe has left waiting, for as long as somebody reads."""
         try:
             while not self.broken.is_set():
                 await self._wake.wait()
@@ -235,13 +266,7 @@ class MessageWriter:
         self._forget()
 
     async def aclose(self) -> None:
-        """Do nothing: the pipe belongs to the child, which outlives the session."""
-
-    def _check(self) -> None:
-        if self._pipe.closed:
-            raise anyio.ClosedResourceError
-        if self.broken.is_set():
-            raise anyio.BrokenResourceError
+        """Do nothing: the pipe belongs to whoever opened it, and outlives the session."""
 
     def _write_some(self) -> bool:
         """Write until all is written or the pipe is full; say whether all is done."""
@@ -271,7 +296,7 @@ class MessageWriter:
             self._emptied = None
 
     def _open_room(self) -> None:
-        if self._room is not None and self._waiting.size < WAITING_BYTES:
+        if self._room is not None and not self.is_full:
             self._room.set()
             self._room = None
 

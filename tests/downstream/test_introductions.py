@@ -8,7 +8,8 @@ import pytest
 
 from aggregator.catalog import Ready
 from aggregator.downstream.eras import REMEMBERED_FOR, Eras
-from aggregator.downstream.link import PROBE_HEAD_START, Wire
+from aggregator.downstream.link import PROBE_HEAD_START
+from aggregator.downstream.transport import Transport
 from aggregator.memory import Notebook
 from aggregator.names import ServerName
 from tests.peers import Era, aggregating, configured, ready
@@ -47,10 +48,10 @@ async def test_a_server_that_starts_is_told_what_the_clients_that_are_there_can_
     met = anyio.Event()
 
     @asynccontextmanager
-    async def connect_late() -> AsyncGenerator[Wire, None]:
+    async def connect_late() -> AsyncGenerator[Transport, None]:
         await met.wait()
-        async with server.connect() as wire:
-            yield wire
+        async with server.connect() as transport:
+            yield transport
 
     async with aggregating({"late": connect_late}) as upstream:
         async with raw_client(upstream, client_era, ABLE):

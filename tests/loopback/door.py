@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from aggregator.config import Settings
-from aggregator.downstream.link import Connect
+from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.patience import REQUEST_TIME
 from aggregator.upstream.http.serving import Access, Listener

@@ -16,8 +16,8 @@ from mcp import Client
 from trio.testing import MockClock
 
 from aggregator.catalog import Ready
-from aggregator.downstream.link import Wire
 from aggregator.downstream.server import REST
+from aggregator.downstream.transport import Transport
 from aggregator.names import ServerName
 from tests.peers import Context, Mortal, Peer, aggregating, connect_to, error_of, text_of, visiting
 
@@ -75,7 +75,7 @@ class Fickle:
         self.attempts: list[tuple[float, Outcome]] = []
 
     @asynccontextmanager
-    async def __call__(self) -> AsyncGenerator[Wire, None]:
+    async def __call__(self) -> AsyncGenerator[Transport, None]:
         outcome: Outcome = self._plan.popleft() if self._plan else "ready"
         self.attempts.append((anyio.current_time(), outcome))
         if outcome == "refused":
@@ -86,8 +86,8 @@ class Fickle:
             raise KeyError("nobody thought of this")
         if outcome == "hangs":
             await anyio.sleep_forever()
-        async with self._way() as wire:
-            yield wire
+        async with self._way() as transport:
+            yield transport
 
     def cut(self) -> None:
         self._way.cut()

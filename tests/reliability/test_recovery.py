@@ -12,7 +12,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending, Ready
-from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.transport import Connect, Transport
 from aggregator.inspection import servers_document
 from aggregator.names import ServerName
 from tests.peers import (
@@ -28,6 +28,7 @@ from tests.peers import (
     visiting,
 )
 from tests.raw import Dispatch, Json, RawServer, raw_client
+from tests.transports import StreamTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -43,10 +44,10 @@ def slow_to_close(connect: Connect, seconds: float) -> Connect:
     """Take a while to leave a connection, as a process does that has to be ended."""
 
     @asynccontextmanager
-    async def connect_and_linger() -> AsyncGenerator[Wire, None]:
+    async def connect_and_linger() -> AsyncGenerator[Transport, None]:
         try:
-            async with connect() as wire:
-                yield wire
+            async with connect() as transport:
+                yield transport
         finally:
             with anyio.CancelScope(shield=True):
                 await anyio.sleep(seconds)
@@ -58,14 +59,11 @@ def speaking(*lines: str) -> Connect:
     """End at once, with words on standard error."""
 
     @asynccontextmanager
-    async def speak() -> AsyncGenerator[Wire, None]:
+    async def speak() -> AsyncGenerator[Transport, None]:
         send, receive = anyio.create_memory_object_stream[object](1)
         send.close()
-        yield Wire(
-            (receive, send),
-            describe_end=lambda: "it exited with status 1",
-            last_words=lambda: lines,
-        )
+        with receive:
+            yield StreamTransport((receive, send), "it exited with status 1", lines)
 
     return speak
 
@@ -149,9 +147,10 @@ async def test_the_last_words_of_a_server_say_why_it_is_not_there() -> None:
 
 async def test_a_program_that_echoes_is_told_from_a_server() -> None:
     @asynccontextmanager
-    async def echo() -> AsyncGenerator[Wire, None]:
+    async def echo() -> AsyncGenerator[Transport, None]:
         send, receive = anyio.create_memory_object_stream[object](8)
-        yield Wire((receive, send))
+        with send, receive:
+            yield StreamTransport((receive, send))
 
     async with aggregating({"db": echo}) as upstream:
         await anyio.sleep(1)
@@ -165,10 +164,10 @@ async def test_those_who_call_a_crash_loop_do_not_make_it_hammer() -> None:
     attempts: list[float] = []
 
     @asynccontextmanager
-    async def refuse() -> AsyncGenerator[Wire, None]:
+    async def refuse() -> AsyncGenerator[Transport, None]:
         attempts.append(anyio.current_time())
         raise ConnectionRefusedError("connection refused")
-        yield Wire(())
+        yield StreamTransport(())
 
     async with aggregating({"db": refuse}) as upstream:
         async with visiting(upstream, "handshake") as client:
@@ -232,10 +231,10 @@ async def test_a_server_that_is_wrongly_configured_is_not_tried_again_by_itself(
     refused = failing(PermissionError("`db` is not executable"))
 
     @asynccontextmanager
-    async def counted() -> AsyncGenerator[Wire, None]:
+    async def counted() -> AsyncGenerator[Transport, None]:
         attempts.append(anyio.current_time())
-        async with refused() as wire:
-            yield wire
+        async with refused() as transport:
+            yield transport
 
     async with aggregating({"db": counted}) as upstream:
         await anyio.sleep(3600)

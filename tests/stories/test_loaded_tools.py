@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from aggregator.config import Settings
-from aggregator.downstream.link import Wire
+from aggregator.downstream.transport import Transport
 from tests.peers import Mortal, Peer, aggregating, connect_to, late, ready, text_of, visiting
 
 pytestmark = pytest.mark.anyio
@@ -37,9 +37,9 @@ async def test_they_leave_with_their_server_and_come_back_with_it() -> None:
     ways = [mortal, late(connect, 5)]
 
     @asynccontextmanager
-    async def next_way() -> AsyncGenerator[Wire, None]:
-        async with ways.pop(0)() as wire:
-            yield wire
+    async def next_way() -> AsyncGenerator[Transport, None]:
+        async with ways.pop(0)() as transport:
+            yield transport
 
     async def hear(message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):

@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending
-from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.transport import Connect, Transport
 from aggregator.names import ServerName
 from tests.peers import (
     ERAS,
@@ -27,6 +27,7 @@ from tests.peers import (
     text_of,
     visiting,
 )
+from tests.transports import StreamTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -107,10 +108,10 @@ async def test_failing_to_become_ready_backs_off_and_then_cools_down() -> None:
     attempts: list[float] = []
 
     @asynccontextmanager
-    async def refuse() -> AsyncGenerator[Wire, None]:
+    async def refuse() -> AsyncGenerator[Transport, None]:
         attempts.append(anyio.current_time())
         raise ConnectionRefusedError("connection refused")
-        yield Wire(())
+        yield StreamTransport(())
 
     async with aggregating({"db": refuse}) as upstream:
         await anyio.sleep(200)

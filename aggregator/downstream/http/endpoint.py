@@ -79,7 +79,7 @@ class Endpoint:
         """Send a request and give its response, unread, for the length of the block.
 
         Raises:
-            UndoneError: It cannot be reached, or the connection broke while the block read.
+            UndeliveredError: It cannot be reached, or the connection broke while the block read.
         """
         try:
             request = self._client.build_request(
@@ -98,7 +98,7 @@ class Endpoint:
         """Read a body, as long as it is within bounds.
 
         Raises:
-            UndoneError: It is too long.
+            UndeliveredError: It is too long.
         """
         limit = self.max_message_bytes if response.is_success else ERROR_BYTES
         body = bytearray()
@@ -116,7 +116,7 @@ class Endpoint:
         """Give the events of a stream, each within bounds; close it when done.
 
         Raises:
-            UndoneError: The stream broke, or an event is too long.
+            UndeliveredError: The stream broke, or an event is too long.
         """
         try:
             async for event in httpx2.EventSource(response, self.max_message_bytes):
@@ -128,7 +128,7 @@ class Endpoint:
         """Return a place on this origin.
 
         Raises:
-            UndoneError: It is on another.
+            UndeliveredError: It is on another.
         """
         url = self.url.join(location)
         if not _is_same_origin(self.url, url):

@@ -12,11 +12,11 @@ from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCRespo
 from aggregator.downstream.http.endpoint import Endpoint
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
-    UndoneError,
     broken,
     of_status,
     turned_away,
 )
+from aggregator.downstream.transport import UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decode
 
 JSON = "application/json"
@@ -70,7 +70,7 @@ class Exchange:
 
         Raises:
             SessionExpiredError: The server does not know our session.
-            UndoneError: There was no answer.
+            UndeliveredError: There was no answer.
         """
         async with self._endpoint.send("POST", headers, encoded(self.request)) as response:
             self.session_id = response.headers.get("mcp-session-id")
@@ -93,7 +93,7 @@ class Exchange:
         if knows_session and _means_expired(response.status_code, error):
             raise SessionExpiredError
         fault = of_status(response.status_code, response.headers)
-        if error is None or fault.undone.is_barred or fault.undone.retry_after:
+        if error is None or fault.undelivered.is_barred or fault.undelivered.retry_after:
             raise fault
         return JSONRPCError(jsonrpc="2.0", id=self.request.id, error=error.error)
 
@@ -121,7 +121,7 @@ class Exchange:
                 await self._sink(message)
         return answered
 
-    async def _streamed(self, response: httpx2.Response) -> UndoneError | None:
+    async def _streamed(self, response: httpx2.Response) -> UndeliveredError | None:
         """Read events up to the answer; return why it did not come."""
         try:
             async with aclosing(self._endpoint.events(response)) as events:
@@ -129,16 +129,16 @@ class Exchange:
                     self._place.note(event)
                     if event.data and await self._take(event.data.encode()):
                         return None
-        except UndoneError as error:
+        except UndeliveredError as error:
             return error
         return broken("it ended the connection without an answer")
 
     async def _resumed(
-        self, headers: Mapping[str, str], ended: UndoneError, *, is_resumable: bool
+        self, headers: Mapping[str, str], ended: UndeliveredError, *, is_resumable: bool
     ) -> None:
         """Take up an interrupted stream where it was left, if the server keeps such places."""
         fruitless = 0
-        reason: UndoneError | None = ended
+        reason: UndeliveredError | None = ended
         while reason is not None:
             before = self._place.id
             if not (before and is_resumable) or fruitless >= RESUMPTIONS:
@@ -148,8 +148,8 @@ class Exchange:
             fruitless = fruitless + 1 if self._place.id == before else 0
 
     async def _resumption(
-        self, headers: Mapping[str, str], reason: UndoneError
-    ) -> UndoneError | None:
+        self, headers: Mapping[str, str], reason: UndeliveredError
+    ) -> UndeliveredError | None:
         again = {**headers, "accept": EVENTS, "last-event-id": self._place.id}
         try:
             async with self._endpoint.send("GET", again) as response:
@@ -157,7 +157,7 @@ class Exchange:
                     return await self._streamed(response)
                 self._place.id = ""
                 return reason
-        except UndoneError as error:
+        except UndeliveredError as error:
             return error
 
 
@@ -165,7 +165,7 @@ def encoded(message: JSONRPCMessage) -> bytes:
     """Return a message as it is sent.
 
     Raises:
-        UndoneError: It holds what JSON cannot.
+        UndeliveredError: It holds what JSON cannot.
     """
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()

@@ -9,10 +9,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import httpx2
-import mcp_types as types
-from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.link import Undone
+from aggregator.downstream.transport import Undelivered, UndeliveredError
 
 LONGEST_REST = 300.0
 """Seconds a server may ask to be left alone and be believed."""
@@ -61,31 +59,23 @@ _MEANINGS = {
 }
 
 
-class UndoneError(MCPError):
-    """A request that got no answer: an error whose `data` says what became of it."""
-
-    def __init__(self, undone: Undone, *, is_unreachable: bool = False) -> None:
-        super().__init__(types.INTERNAL_ERROR, undone.reason, undone)
-        self.undone = undone
-        self.is_unreachable = is_unreachable
-        """Whether no connection could be made at all."""
-
-
 class SessionExpiredError(Exception):
     """The server no longer knows the session; it has not acted on the request."""
 
 
-def broken(reason: str) -> UndoneError:
+def broken(reason: str) -> UndeliveredError:
     """Return the fault of a request whose answer could not be had in full."""
-    return UndoneError(Undone(reason))
+    return UndeliveredError(Undelivered(reason))
 
 
-def turned_away(reason: str) -> UndoneError:
+def turned_away(reason: str) -> UndeliveredError:
     """Return the fault of a request that the server has not acted on."""
-    return UndoneError(Undone(reason, may_have_run=False))
+    return UndeliveredError(Undelivered(reason, may_have_run=False))
 
 
-def of_error(error: BaseException, url: httpx2.URL, proxy: httpx2.URL | None = None) -> UndoneError:
+def of_error(
+    error: BaseException, url: httpx2.URL, proxy: httpx2.URL | None = None
+) -> UndeliveredError:
     """Put what the HTTP client raised into words, on the way to this address."""
     if isinstance(error, _UNSENT):
         who = "it" if proxy is None else "its proxy"
@@ -97,13 +87,13 @@ def of_error(error: BaseException, url: httpx2.URL, proxy: httpx2.URL | None = N
     return broken("the connection broke before the answer was complete")
 
 
-def of_status(status: int, headers: Mapping[str, str]) -> UndoneError:
+def of_status(status: int, headers: Mapping[str, str]) -> UndeliveredError:
     """Put a status that is not success into words."""
     meaning = _meaning(status, headers)
     rest = retry_after(headers.get("retry-after"), datetime.now(UTC))
     asks = f"; it asks to wait {rest:g} s" if rest else ""
-    return UndoneError(
-        Undone(
+    return UndeliveredError(
+        Undelivered(
             f"{meaning.words}{asks}",
             may_have_run=meaning.may_have_run,
             retry_after=rest,
@@ -169,8 +159,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             yield from _causes(cause)
 
 
-def _unreachable(reason: str) -> UndoneError:
-    return UndoneError(Undone(reason, may_have_run=False), is_unreachable=True)
+def _unreachable(reason: str) -> UndeliveredError:
+    return UndeliveredError(Undelivered(reason, may_have_run=False, is_unreachable=True))
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from aggregator.config import ServerConfig
 from aggregator.downstream.http.endpoint import Address, open_endpoint
 from aggregator.downstream.http.events import open_events
 from aggregator.downstream.http.streamable import open_streamable
-from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.transport import Connect, Transport
 
 
 def reach(server: ServerConfig) -> Connect:
@@ -15,9 +15,9 @@ def reach(server: ServerConfig) -> Connect:
     carry = open_events if server.type == "sse" else open_streamable
 
     @asynccontextmanager
-    async def connect() -> AsyncGenerator[Wire, None]:
-        async with open_endpoint(address(server)) as endpoint, carry(endpoint) as wire:
-            yield wire
+    async def connect() -> AsyncGenerator[Transport, None]:
+        async with open_endpoint(address(server)) as endpoint, carry(endpoint) as transport:
+            yield transport
 
     return connect
 

@@ -23,8 +23,9 @@ from aggregator.downstream.http.exchange import (
     encoded,
     kind,
 )
-from aggregator.downstream.http.fault import UndoneError, of_status, turned_away
+from aggregator.downstream.http.fault import of_status, turned_away
 from aggregator.downstream.http.traffic import Traffic
+from aggregator.downstream.transport import UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decode
 
 PARTING = 1.0
@@ -106,14 +107,14 @@ class Session:
         try:
             async with self._endpoint.send("POST", terms.headers(), encoded(message)):
                 return True
-        except UndoneError:
+        except UndeliveredError:
             return False
 
     async def renew(self, generation: int) -> None:
         """Begin a session in place of an expired one, unless somebody just has.
 
         Raises:
-            UndoneError: The server does not want to.
+            UndeliveredError: The server does not want to.
         """
         async with self._renewing:
             if self.generation == generation:
@@ -127,7 +128,7 @@ class Session:
             try:
                 async with self._endpoint.send("DELETE", self.headers()):
                     return
-            except UndoneError:
+            except UndeliveredError:
                 return
 
     def listen(self) -> None:
@@ -142,7 +143,7 @@ class Session:
         terms = await self._reopened(self._opening)
         if terms.version != self._terms.version:
             error = turned_away("it came back with another version of the protocol")
-            self._traffic.lose(error.undone)
+            self._traffic.lose(error.undelivered)
             raise error
         await self._tell(INITIALIZED, terms)
         # Not before: in the old session the server says what is wrong, so that whoever calls
@@ -156,10 +157,10 @@ class Session:
         exchange = Exchange(self._endpoint, opening, _ignore)
         try:
             await exchange.run(Terms().headers())
-        except UndoneError as error:
+        except UndeliveredError as error:
             reason = f"its session ended and no other could be had: {error}"
-            undone = replace(error.undone, reason=reason, may_have_run=False)
-            raise UndoneError(undone, is_unreachable=error.is_unreachable) from error
+            unopened = replace(error.undelivered, reason=reason, may_have_run=False)
+            raise UndeliveredError(unopened) from error
         if exchange.result is None:
             raise turned_away("its session ended and it refused another")
         return Terms.of(exchange)
@@ -189,8 +190,8 @@ class Session:
                 if not is_first:
                     await self._traffic.deliver(CHANGED)
                 await self._hand_on(response, place)
-        except UndoneError as error:
-            if error.is_unreachable:
+        except UndeliveredError as error:
+            if error.undelivered.is_unreachable:
                 self._traffic.failed(error)
         return not self._traffic.is_lost
 
@@ -217,8 +218,8 @@ class Session:
     async def _renew_unasked(self, generation: int) -> None:
         try:
             await self.renew(generation)
-        except UndoneError as error:
-            self._traffic.lose(error.undone)
+        except UndeliveredError as error:
+            self._traffic.lose(error.undelivered)
 
 
 async def _ignore(_message: Mapping[str, object] | JSONRPCMessage) -> None:

@@ -1,15 +1,15 @@
 """The requests in flight to one server, and whether the link to it is still worth keeping."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, RequestId
+from mcp_types import JSONRPCMessage, JSONRPCRequest, RequestId
 
-from aggregator.downstream.http.fault import UndoneError
-from aggregator.downstream.link import Undone
+from aggregator.downstream.transport import Received, Related, Undelivered, UndeliveredError
 
 FAILURES_TOLERATED = 3
 """Requests in a row that may fail before the link is given up and made anew."""
@@ -17,26 +17,40 @@ FAILURES_TOLERATED = 3
 LASTING = "subscriptions/listen"
 """A request that is in flight for as long as the link is, and so is not waited for."""
 
-Inbox = MemoryObjectSendStream[SessionMessage | Exception]
-
 
 class Traffic:
-    """What is under way on one link."""
+    """What is under way on one link, and what comes back: the half of a transport that hears."""
 
-    def __init__(self, inbox: Inbox) -> None:
-        self._inbox = inbox
+    def __init__(self) -> None:
+        self._inbox, self._inward = anyio.create_memory_object_stream[Received](0)
         self._requests: dict[RequestId, anyio.CancelScope] = {}
         self._calls = 0
         self._failures = 0
-        self._loss: Undone | None = None
+        self._loss: Undelivered | None = None
+
+    async def receive(self) -> Received:
+        """Return what comes next.
+
+        Raises:
+            EndOfStream: Nothing more will come.
+        """
+        return await self._inward.receive()
 
     def describe_end(self) -> str:
         """Say why the link was given up."""
         return self._loss.reason if self._loss else "the connection closed"
 
+    def is_stuck(self) -> bool:
+        """Whether what was sent is not being read: each message has a connection of its own."""
+        return False
+
     def is_barred(self) -> bool:
         """Say whether a new link would be turned away like this one."""
         return self._loss is not None and self._loss.is_barred
+
+    def last_words(self) -> Sequence[str]:
+        """Return nothing: what a server far away says besides messages is not heard here."""
+        return ()
 
     @property
     def is_lost(self) -> bool:
@@ -69,39 +83,51 @@ class Traffic:
             scope.cancel()
 
     async def deliver(self, message: JSONRPCMessage, related: RequestId | None = None) -> None:
-        """Hand on a message, with the request whose stream it came on if there was one.
+        """Hand on a message, with the request whose stream it came on if there was one."""
+        await self._hand_on(message if related is None else Related(message, related))
 
-        Nobody may be there any more to take it.
-        """
-        metadata = None if related is None else ServerMessageMetadata(related_request_id=related)
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(SessionMessage(message, metadata))
-
-    async def fail(self, request: JSONRPCRequest, error: UndoneError) -> None:
+    async def fail(self, request: JSONRPCRequest, error: UndeliveredError) -> None:
         """Answer a request with what went wrong."""
-        await self.deliver(JSONRPCError(jsonrpc="2.0", id=request.id, error=error.error))
+        await self._hand_on(replace(error.undelivered, request=request.id))
 
     def worked(self) -> None:
         """Note that the server answers."""
         self._failures = 0
 
-    def failed(self, error: UndoneError) -> None:
+    def failed(self, error: UndeliveredError) -> None:
         """Note a failure; too many, or one that says enough, cost the link."""
         self._failures += 1
-        says_enough = error.is_unreachable or error.undone.is_barred
+        says_enough = error.undelivered.is_unreachable or error.undelivered.is_barred
         if says_enough or self._failures >= FAILURES_TOLERATED:
-            self.lose(error.undone)
+            self.lose(error.undelivered)
 
-    def lose(self, undone: Undone) -> None:
+    def lose(self, undelivered: Undelivered) -> None:
         """Give up the link as soon as no call is under way on it."""
-        self._loss = self._loss or undone
+        self._loss = self._loss or undelivered
         self._settle()
 
-    def end(self, undone: Undone) -> None:
+    def end(self, undelivered: Undelivered) -> None:
         """End the link at once, with whatever is under way on it."""
-        self._loss = self._loss or undone
+        self._loss = self._loss or undelivered
         self._inbox.close()
 
     def _settle(self) -> None:
         if self._loss is not None and not self._calls:
             self._inbox.close()
+
+    async def _hand_on(self, item: Received) -> None:
+        # Nobody may be there any more to take it.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._inbox.send(item)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        self._inbox.close()
+        self._inward.close()

@@ -1,10 +1,7 @@
-"""Run one server as a child process and carry messages to and from it.
-
-POSIX only; on Windows the SDK's own `stdio_client` serves.
-"""
+"""Run one server as a child process and carry messages to and from it. POSIX only."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -14,12 +11,21 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 from mcp.client.stdio import get_default_environment
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.downstream.stdio.process import Pipes, Process, describe_status, spawn
 from aggregator.downstream.stdio.tail import Redaction, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
+from aggregator.downstream.transport import NO_HEADERS, Headers
 from aggregator.jsonrpc.decoding import Noise
-from aggregator.jsonrpc.pipes import MAX_NOISE, MessageReader, MessageWriter, close_pipe, discard
+from aggregator.jsonrpc.pipes import (
+    MAX_ANSWER_BYTES,
+    MAX_NOISE,
+    MessageReader,
+    MessageWriter,
+    close_pipe,
+    discard,
+)
 from aggregator.jsonrpc.source import Source
 from aggregator.rate import Rate
 from aggregator.secrecy import secret_arguments
@@ -45,8 +51,8 @@ SETTLING = 0.05
 Log = Callable[[Literal["stderr", "stdout"], str], None]
 """Takes the lines that a child wrote where no message is read, and where that was."""
 
-Streams = tuple[MessageReader, MessageWriter]
-"""What the SDK reads from and writes to."""
+STUCK_AFTER = 1.0
+"""Seconds a server may leave unread what was written to it before a time-out means it hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,7 @@ class Child:
             on_noise=self._on_noise,
             on_end=self._settle,
         )
-        self._writer = MessageWriter(pipes.stdin, drops_answers=True)
+        self._writer = MessageWriter(pipes.stdin)
         self.noise_count = 0
         """Lines on standard output that were no messages."""
 
@@ -89,24 +95,47 @@ class Child:
         return self._process.pid
 
     @property
-    def streams(self) -> Streams:
-        """What the SDK needs to speak with the server."""
-        return self._reader, self._writer
-
-    @property
-    def transport(self) -> AbstractAsyncContextManager[Streams]:
-        """The streams as the SDK's `Transport`: `Client(child.transport)`."""
-        return nullcontext(self.streams)
-
-    @property
     def closed(self) -> anyio.Event:
         """Set as soon as the server has gone away."""
         return self._reader.ended
+
+    async def receive(self) -> JSONRPCMessage:
+        """Return the next message.
+
+        Raises:
+            EndOfStream: Nothing more will come.
+        """
+        return await self._reader.read()
+
+    async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
+        """Write a message; only requests wait, and only if much is waiting already.
+
+        A courtesy cancel must not hold up the caller it is for, and answers would pile up for a
+        child that only ever asks.
+        """
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if isinstance(message, JSONRPCRequest):
+            if self._writer.is_full:
+                await self._writer.room()
+            self._writer.put(message)
+        elif isinstance(message, JSONRPCNotification):
+            self._writer.send_now(message)
+        else:
+            self._writer.send_now(message, MAX_ANSWER_BYTES)
 
     @property
     def write_blocked_since(self) -> float | None:
         """When the server stopped reading (`anyio.current_time`), or nothing if it reads."""
         return self._writer.blocked_since
+
+    def is_stuck(self) -> bool:
+        """Whether what was written has not been read for a while."""
+        since = self.write_blocked_since
+        return since is not None and anyio.current_time() - since >= STUCK_AFTER
+
+    def is_barred(self) -> bool:
+        """Whether it would be pointless to start it again: a program may do better next time."""
+        return False
 
     def exit_status(self) -> int | None:
         """Return how the process ended, negative for a signal, or nothing while it runs."""
@@ -121,7 +150,7 @@ class Child:
             return "it stopped reading" if self._writer.broken.is_set() else "it closed its output"
         return f"it {describe_status(status)}"
 
-    def stderr_tail(self) -> list[str]:
+    def last_words(self) -> Sequence[str]:
         """Return the last lines of standard error, safe to show.
 
         Among them is what a child wrote to standard output that has not sent a message yet.

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.http.reach import reach
-from aggregator.downstream.link import Connect
+from aggregator.downstream.transport import Connect
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from tests.loopback.web import answer, web

@@ -9,11 +9,11 @@ import pytest
 from aggregator.downstream.http.endpoint import Address, open_endpoint
 from aggregator.downstream.http.fault import (
     LONGEST_REST,
-    UndoneError,
     of_error,
     of_status,
     retry_after,
 )
+from aggregator.downstream.transport import UndeliveredError
 
 URL = httpx2.URL("http://127.0.0.1:9/mcp")
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
@@ -65,10 +65,10 @@ def test_a_wish_to_be_left_alone_is_read(value: str | None, seconds: float) -> N
 def test_a_status_says_whether_the_tool_may_have_run(
     status: int, *, may_have_run: bool, is_barred: bool
 ) -> None:
-    undone = of_status(status, {}).undone
+    undelivered = of_status(status, {}).undelivered
 
-    assert (undone.may_have_run, undone.is_barred) == (may_have_run, is_barred)
-    assert str(status) in undone.reason
+    assert (undelivered.may_have_run, undelivered.is_barred) == (may_have_run, is_barred)
+    assert str(status) in undelivered.reason
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_only_what_was_never_sent_is_certain_not_to_have_run(
 ) -> None:
     fault = of_error(error, URL)
 
-    assert fault.undone.may_have_run == may_have_run
-    assert fault.is_unreachable != may_have_run
+    assert fault.undelivered.may_have_run == may_have_run
+    assert fault.undelivered.is_unreachable != may_have_run
 
 
 @pytest.mark.parametrize("error", [httpx2.ConnectTimeout("x"), httpx2.PoolTimeout("x")])
@@ -101,14 +101,14 @@ def test_who_is_too_slow_to_take_a_connection_is_named_without_what_is_secret(
 ) -> None:
     fault = of_error(error, httpx2.URL("https://me:pw@[::1]/key?key=1"))
 
-    assert fault.undone.reason == "it cannot be reached: no connection to `[::1]:443` in time"
+    assert fault.undelivered.reason == "it cannot be reached: no connection to `[::1]:443` in time"
 
 
 def test_a_failure_of_names_that_may_pass_is_not_a_name_that_is_not_known() -> None:
     error = httpx2.ConnectError("x")
     error.__cause__ = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
-    reason = of_error(error, httpx2.URL("http://example.com/")).undone.reason
+    reason = of_error(error, httpx2.URL("http://example.com/")).undelivered.reason
 
     assert reason == "it cannot be reached: the host `example.com` cannot be looked up for now"
 
@@ -140,7 +140,7 @@ def unused_port() -> int:
 
 async def _reason(address: Address) -> str:
     async with open_endpoint(address) as endpoint:
-        with pytest.raises(UndoneError) as caught:
+        with pytest.raises(UndeliveredError) as caught:
             async with endpoint.send("POST", {}):
                 raise AssertionError
-    return caught.value.undone.reason
+    return caught.value.undelivered.reason

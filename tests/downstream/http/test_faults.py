@@ -12,7 +12,7 @@ from mcp import Client
 from aggregator.catalog import Failed, Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.http.reach import reach
-from aggregator.downstream.link import Connect
+from aggregator.downstream.transport import Connect
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from aggregator.upstream.server import Upstream

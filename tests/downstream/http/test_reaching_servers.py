@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.config import ServerConfig
 from aggregator.downstream.http.reach import reach
-from aggregator.downstream.link import Connect
+from aggregator.downstream.transport import Connect
 from aggregator.names import ServerName
 from tests.loopback.web import peer_at
 from tests.peers import ERAS, Era, Peer, aggregating, ready, text_of, visiting

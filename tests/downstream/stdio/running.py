@@ -1,19 +1,20 @@
-"""Start the faulty server, and call its tools through the SDK's dispatcher."""
+"""Start the faulty server, and call its tools without a handshake."""
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
-from mcp.shared.dispatcher import DispatchContext
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.transport_context import TransportContext
+from mcp_types import RequestId
 
+from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
+from aggregator.downstream.link import Link, open_link
 from aggregator.downstream.stdio.child import Child, ChildSpec, open_child
 from aggregator.downstream.stdio.watchdog import Watchdog
 from tests.census import Census
@@ -31,26 +32,49 @@ class Running:
     """A child, what it logged, and a way to call its tools."""
 
     child: Child
-    dispatcher: JSONRPCDispatcher[TransportContext]
+    exchange: Exchange
     logged: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     notified: list[str] = field(default_factory=list[str])
 
     async def call(self, name: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return its result as it came."""
         params = {"name": name, "arguments": arguments}
-        return await self.dispatcher.send_raw_request("tools/call", params)
+        return await self.exchange.request(self.exchange.next_number(), "tools/call", params)
 
     async def text(self, name: str, **arguments: object) -> str:
         """Call a tool and return the text of its result."""
         return (await self.call(name, **arguments))["content"][0]["text"]
 
-    async def error(self, name: str, **arguments: object) -> MCPError:
+    async def answer(
+        self, _related: RequestId | None, method: str, _params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Refuse what the server asks."""
+        raise MCPError(-32601, method)
+
+    def hear(
+        self, _related: RequestId | None, method: str, _params: Mapping[str, Any] | None
+    ) -> None:
+        """Note what the server tells."""
+        self.notified.append(method)
+
+    async def error(self, name: str, **arguments: object) -> Exception:
         """Call a tool and return the error it must end with."""
         try:
             result = await self.call(name, **arguments)
-        except MCPError as error:
+        except REQUEST_FAILURES as error:
             return error
         raise AssertionError(f"the call succeeded: {result}")
+
+
+def linked(child: Child) -> AbstractAsyncContextManager[Link]:
+    """Introduce ourselves to a child."""
+
+    async def refuse(_call: object, method: str, _params: object) -> dict[str, Any]:
+        raise MCPError(-32601, method)
+
+    ours = {"name": "tests", "version": "1"}
+    connect = partial(nullcontext[Child], child)
+    return open_link(connect, identity=ours, capabilities=dict[str, Any], era=None, answer=refuse)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -76,33 +100,8 @@ async def running(spec: ChildSpec, watchdog: Watchdog) -> AsyncGenerator[Running
         logged.append((stream, line))
 
     async with open_child(spec, log=log, watchdog=watchdog) as child:
-        running = Running(child, JSONRPCDispatcher(*child.streams), logged)
+        running = Running(child, Exchange(child), logged)
         async with anyio.create_task_group() as group:
-            await group.start(run, running.dispatcher, running.notified.append)
+            await group.start(running.exchange.run, running)
             yield running
             group.cancel_scope.cancel()
-
-
-async def run(
-    dispatcher: JSONRPCDispatcher[TransportContext],
-    heard: Callable[[str], None],
-    *,
-    task_status: anyio.abc.TaskStatus[None],
-) -> None:
-    """Read what the server sends; note its notifications, refuse its requests."""
-
-    async def refuse(
-        _context: DispatchContext[TransportContext], method: str, _params: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        raise MCPError(-32601, method)
-
-    async def ignore(
-        _context: DispatchContext[TransportContext], _method: str, _params: Mapping[str, Any] | None
-    ) -> None:
-        """Leave it at `hear`."""
-
-    def hear(method: str, _params: Mapping[str, Any] | None) -> bool:
-        heard(method)
-        return True
-
-    await dispatcher.run(refuse, ignore, hear, task_status=task_status)

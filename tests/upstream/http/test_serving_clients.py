@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 
 from aggregator.config import Settings
-from aggregator.downstream.link import Connect, Wire
+from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.conversation import Conversation
 from tests.loopback.door import door
 from tests.peers import ERAS, Context, Era, Peer, connect_to, ready, text_of
@@ -46,10 +46,10 @@ def _after(started: anyio.Event, connect: Connect) -> Connect:
     """Connect only once something has happened."""
 
     @asynccontextmanager
-    async def connect_then() -> AsyncGenerator[Wire, None]:
+    async def connect_then() -> AsyncGenerator[Transport, None]:
         await started.wait()
-        async with connect() as wire:
-            yield wire
+        async with connect() as transport:
+            yield transport
 
     return connect_then
 

@@ -1,26 +1,11 @@
-"""A transport to one server, and what the server behind it says of itself."""
+"""What a server says of itself when a link to it is opened."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from aggregator.downstream.inflight import Era
 from aggregator.json import JsonObject, as_object
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A transport's two streams, and what is known of the process behind them."""
-
-    streams: Any
-    describe_end: Callable[[], str] = lambda: "the connection closed"
-    """Says, once the streams have ended, how it came to that."""
-    is_stuck: Callable[[], bool] = lambda: False
-    """Says whether what was written is not being read."""
-    is_barred: Callable[[], bool] = lambda: False
-    """Says whether a new connection would be pointless until something changes."""
-    last_words: Callable[[], Sequence[str]] = tuple
-    """The last lines of its standard error, safe to show."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,99 @@
+"""What carries messages to one server and back, whatever it is made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+from mcp_types import JSONRPCMessage, RequestId
+
+Headers = Mapping[str, str]
+"""What Streamable HTTP repeats of a message beside it; nobody else looks at it."""
+
+NO_HEADERS: Headers = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A message that came on the stream of one of our requests."""
+
+    message: JSONRPCMessage
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """Why a request got no answer, from the transport that carried it."""
+
+    reason: str
+    may_have_run: bool = True
+    """Whether the server may have acted on the request all the same."""
+    retry_after: float = 0.0
+    """Seconds the server asks to be left alone."""
+    is_barred: bool = False
+    """Whether trying again is pointless until something changes."""
+    is_unreachable: bool = False
+    """Whether no connection could be made at all."""
+    request: RequestId | None = None
+    """Which request it was, once that is known."""
+
+
+Received = JSONRPCMessage | Related | Undelivered
+"""What comes from a transport, in the order it came."""
+
+
+class UndeliveredError(Exception):
+    """A request that got no answer, although the connection may be as good as before."""
+
+    def __init__(self, undelivered: Undelivered) -> None:
+        super().__init__(undelivered.reason)
+        self.undelivered = undelivered
+
+
+class ConnectionClosedError(Exception):
+    """The connection closed before there was an answer."""
+
+    def __init__(self) -> None:
+        super().__init__("Connection closed")
+
+
+class Transport(Protocol):
+    """An open connection, before anybody has said anything on it."""
+
+    async def receive(self) -> Received:
+        """Return what comes next.
+
+        Raises:
+            EndOfStream: Nothing more will come.
+        """
+        ...
+
+    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
+        """Send a message.
+
+        Raises:
+            BrokenResourceError: Nobody reads it any more.
+            ClosedResourceError: The connection has been closed.
+        """
+        ...
+
+    def describe_end(self) -> str:
+        """Say, once nothing more comes, how it came to that."""
+        ...
+
+    def is_stuck(self) -> bool:
+        """Whether what was sent is not being read."""
+        ...
+
+    def is_barred(self) -> bool:
+        """Whether a new connection would be pointless until something changes."""
+        ...
+
+    def last_words(self) -> Sequence[str]:
+        """Return the last lines of its standard error, safe to show."""
+        ...
+
+
+Connect = Callable[[], AbstractAsyncContextManager[Transport]]
+"""Opens the transport to one server; entered and left by one task."""

@@ -1,0 +1,88 @@
+"""Transports in memory, for peers that speak on a pair of the SDK's streams."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
+from mcp_types import JSONRPCMessage
+
+from aggregator.downstream.transport import NO_HEADERS, Headers, Received, Related, Transport
+
+
+class StreamTransport:
+    """A pair of the SDK's streams, `(read, write)`."""
+
+    def __init__(
+        self, streams: Any, end: str = "the connection closed", last_words: Sequence[str] = ()
+    ) -> None:
+        self._streams = streams
+        self._end = end
+        self._last_words = last_words
+
+    async def receive(self) -> Received:
+        while True:
+            try:
+                item = await self._streams[0].receive()
+            except anyio.ClosedResourceError:
+                raise anyio.EndOfStream from None
+            if isinstance(item, SessionMessage):
+                return _received(item)
+
+    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
+        metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
+        await self._streams[1].send(SessionMessage(message, metadata=metadata))
+
+    def describe_end(self) -> str:
+        return self._end
+
+    def is_stuck(self) -> bool:
+        return False
+
+    def is_barred(self) -> bool:
+        return False
+
+    def last_words(self) -> Sequence[str]:
+        return self._last_words
+
+
+class Severable:
+    """A transport that can be cut off."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._is_cut = False
+        self._receiving = anyio.CancelScope()
+
+    def cut(self) -> None:
+        self._is_cut = True
+        self._receiving.cancel()
+
+    async def receive(self) -> Received:
+        self._receiving = anyio.CancelScope()
+        if not self._is_cut:
+            with self._receiving:
+                return await self._transport.receive()
+        raise anyio.EndOfStream
+
+    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
+        await self._transport.send(message, headers)
+
+    def describe_end(self) -> str:
+        return "it was cut off"
+
+    def is_stuck(self) -> bool:
+        return self._transport.is_stuck()
+
+    def is_barred(self) -> bool:
+        return self._transport.is_barred()
+
+    def last_words(self) -> Sequence[str]:
+        return self._transport.last_words()
+
+
+def _received(item: SessionMessage) -> Received:
+    metadata = item.metadata
+    if isinstance(metadata, ServerMessageMetadata) and metadata.related_request_id is not None:
+        return Related(item.message, metadata.related_request_id)
+    return item.message
