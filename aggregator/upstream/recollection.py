@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aggregator.json import as_object
+from aggregator.json import JsonObject, as_object
 from aggregator.memory import Memory, joined
 from aggregator.upstream.conversation import Conversation
 
@@ -59,7 +59,7 @@ class Recollection:
     def _key(self, conversation: Conversation) -> str:
         return joined(self._place, conversation.client)
 
-    def _is_left_behind(self, left: Any) -> bool:  # noqa: ANN401 - what a file says
+    def _is_left_behind(self, left: JsonObject) -> bool:
         at, owner = left.get("at"), left.get("owner")
         if not isinstance(at, int | float) or not isinstance(owner, int):
             return False
