@@ -1,9 +1,14 @@
-"""The map of rooms: what may import what, and that every room is on it."""
+"""The map of rooms: what may import what, that every room is on it, and what none of them does."""
 
+import ast
 import os
-import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
@@ -11,6 +16,109 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 import aggregator
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "aggregator"
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+SCREEN = 40
+"""Lines that are seen at once."""
+
+WITHOUT_TWO_IMPORTERS = {
+    "cli": "it is what a person starts",
+    "app": "it puts the rooms together, and whoever embeds us begins there",
+}
+"""Rooms at the top level that are not shared, and why they stand there all the same."""
+
+BOUNDARIES = {
+    "upstream.server": "between a bug and a client",
+    "downstream.server": "between one server and all others",
+}
+"""Where any exception may be caught."""
+
+OF_LIBRARIES = {
+    "deadline": "how anyio has a scope moved",
+    "should_exit": "how uvicorn is told to stop",
+}
+"""Attributes that are set on what is not ours, because that is how it is used."""
+
+CHANGED_IN_PLACE = {
+    "config.document: mapping": "what a branch weighs is summed up as it is read",
+    "downstream.http.exchange: message": "one just decoded, that gets the number of its request",
+    "downstream.http.exchange: self._place": "where a stream was left",
+    "downstream.listening: stream": "how a stream ended",
+    "search.scoring: score": "a tally, summed up in place",
+    "upstream.announcing: shown": "what a client was last told",
+    "upstream.parking: call": "a call that outlives its request",
+    "upstream.parking: question": "what the client answered",
+}
+"""Objects that are changed by the module that has or makes them, and by no other."""
+
+# What is left to be put right. Nothing may be added to these.
+FROM_OUTSIDE = frozenset(
+    {
+        "app: orders.reload",
+        "config.wording: first.others",
+        "downstream.inventory: link.mirrored",
+        "downstream.server: link.on_completed",
+        "downstream.server: link.on_logged",
+        "downstream.server: link.on_updated",
+        "search.index: score.called",
+        "search.index: score.written",
+        "upstream.bulletin: fleet.on_logged",
+        "upstream.caller: conversation.capabilities",
+        "upstream.conversation: self.shown.tools",
+        "upstream.recollection: conversation.known_relist",
+        "upstream.searching: conversation.relisted",
+        "upstream.searching: conversation.shown.tools",
+        "upstream.server: conversation.log_level",
+        "upstream.server: conversation.shown.tools",
+        "upstream.server: known.has_memory",
+        "upstream.server: known.is_alone",
+        "upstream.server: stranger.shown.tools",
+        "upstream.watches: fleet.on_updated",
+    }
+)
+FOR_TYPES_ALONE = frozenset(
+    {"fleet.fleet", "search", "search.semantic.meaning", "upstream.searching"}
+)
+CATCHING_ALL = frozenset({"upstream.parking"})
+
+
+@cache
+def modules() -> Mapping[str, str]:
+    """Return the text of every module by its name inside the package."""
+    found: dict[str, str] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        found[name] = path.read_text(encoding="utf-8")
+    return found
+
+
+def rooms() -> set[str]:
+    """Return what stands at the top level."""
+    return {name.partition(".")[0] for name in modules()} - {"", "__main__"}
+
+
+def layers() -> list[set[str]]:
+    """Return the rooms as the contract orders them, from the outside in."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layered,) = (each["layers"] for each in contracts if each["type"] == "layers")
+    return [set(layer.split(" | ")) for layer in layered]
+
+
+def on_the_map() -> list[str]:
+    """Return the rooms of the map, from the top of the page."""
+    return re.findall(r"^ {4}(\w+) {2,}\w", aggregator.__doc__ or "", re.MULTILINE)
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the rooms of ours that a module imports from."""
+    for node in ast.walk(tree):
+        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [f"{node.module}.{each.name}" for each in node.names]
+        yield from (name.split(".")[1] for name in names if name.startswith("aggregator."))
 
 
 def test_imports_point_down_and_the_core_does_no_io() -> None:
@@ -19,11 +127,102 @@ def test_imports_point_down_and_the_core_does_no_io() -> None:
     assert status == EXIT_STATUS_SUCCESS
 
 
-def test_the_map_names_every_room() -> None:
-    rooms = {module.name for module in pkgutil.iter_modules(aggregator.__path__)}
-    on_the_map = set((aggregator.__doc__ or "").split())
+def test_the_map_names_every_room_once() -> None:
+    assert sorted(on_the_map()) == sorted(rooms())
 
-    assert rooms - {"__main__"} - on_the_map == set()
+
+def test_no_room_stands_on_the_map_above_one_that_may_import_it() -> None:
+    depth = {room: number for number, layer in enumerate(layers()) for room in layer}
+
+    depths = [depth[room] for room in on_the_map()]
+
+    assert depths == sorted(depths)
+
+
+def test_the_map_fits_on_one_screen() -> None:
+    assert len((aggregator.__doc__ or "").splitlines()) <= SCREEN
+
+
+def test_a_room_with_a_single_importer_lives_in_its_folder() -> None:
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    for name, text in modules().items():
+        own = name.partition(".")[0]
+        for room in set(imported(ast.parse(text))) - {own}:
+            importers[room].add(own)
+
+    lonely = {room for room in rooms() if len(importers[room] - {"__main__"}) < 2}
+
+    assert lonely == WITHOUT_TWO_IMPORTERS.keys()
+
+
+def test_nothing_is_imported_for_types_alone() -> None:
+    found = {name for name, text in modules().items() if "TYPE_CHECKING" in text}
+
+    assert found - FOR_TYPES_ALONE == set()
+
+
+def test_any_exception_is_caught_only_at_the_two_boundaries() -> None:
+    found = [name for name, text in modules().items() for _ in re.findall("noqa:.*BLE001", text)]
+
+    assert sorted(set(found) - CATCHING_ALL) == sorted(BOUNDARIES)
+    assert len(found) <= len(BOUNDARIES) + len(CATCHING_ALL)
+
+
+def test_no_attribute_is_set_on_an_object_of_another_room() -> None:
+    """What is made is complete, and changed by nobody but the module that knows its class."""
+    found = {
+        f"{name}: {target}"
+        for name, text in modules().items()
+        for target in set_from_outside(ast.parse(text))
+        if f"{name}: {target.rpartition('.')[0]}" not in CHANGED_IN_PLACE
+    }
+
+    assert found - FROM_OUTSIDE == set()
+
+
+def test_an_attribute_set_from_outside_is_noticed() -> None:
+    text = (
+        "class Own:\n"
+        "    def change(self):\n"
+        "        self.mine = 1\n"
+        "        self.other.theirs = 1\n"
+        "def work(link):\n"
+        "    fresh = Made()\n"
+        "    fresh.colour = 1\n"
+        "    link.peer += 1\n"
+        "    link.on_end = lambda: None\n"
+        "    scope.deadline = 3\n"
+    )
+
+    found = set_from_outside(ast.parse(text))
+
+    assert found == {"self.other.theirs", "link.peer", "link.on_end"}
+
+
+def set_from_outside(tree: ast.Module) -> set[str]:
+    """Return the attributes that a module sets on other objects than those it has just made."""
+    functions = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS)]
+    return {
+        ast.unparse(node)
+        for scope in functions
+        for made in [{*just_made(scope), "self", "cls"}]
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.attr not in OF_LIBRARIES
+        and not (isinstance(node.value, ast.Name) and node.value.id in made)
+    }
+
+
+def just_made(scope: ast.AST) -> Iterator[str]:
+    """Yield the names of variables that are made by calling a class."""
+    for node in ast.walk(scope):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func)):
+                if ast.unparse(func).rpartition(".")[2][:1].isupper():
+                    yield name
+            case _:
+                pass
 
 
 def test_serving_over_stdio_imports_nothing_it_does_not_need() -> None:

@@ -19,6 +19,7 @@ from aggregator.search.semantic.fusion import Nearness, Roster
 from aggregator.search.semantic.gist import gist
 from aggregator.search.semantic.meaning import Meaning
 from aggregator.search.semantic.vectors import SCALE
+from aggregator.signals import Signal
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +54,13 @@ class SemanticIndex:
         """The change up to which the process knows everything."""
         self._roster = Roster()
         self._outbox: deque[_Change | _Question] = deque()
-        self._called = anyio.Event()
-        """Set when there is something in the outbox."""
+        self._posted = Signal()
+        """Sent when there is something in the outbox."""
         self._numbers = count(1)
         """For questions: an answer that comes late is nobody else's."""
         self._questions: dict[int, _Question] = {}
-        self._heard = anyio.Event()
-        """Set when the process says that it is ready, or ends."""
+        self._heard = Signal()
+        """Sent when the process says that it is ready, or ends."""
         self._gone = False
 
     @property
@@ -113,14 +114,14 @@ class SemanticIndex:
 
     async def run(self) -> None:
         """Start the process with the first tools, and keep it in step until cancelled."""
-        await self._called.wait()
+        await self._until_posted()
         try:
             end = f"it ended with status {await self._run()}"
         except OSError as error:
             end = str(error)
         self._gone = True
         self._outbox.clear()
-        self._heard.set()
+        self._heard.send()
         logger.warning("The model cannot be used: %s; searching by words alone", end)
 
     async def _run(self) -> int:
@@ -134,13 +135,16 @@ class SemanticIndex:
     def _post(self, letter: "_Change | _Question") -> None:
         if not self._gone:
             self._outbox.append(letter)
-            self._called.set()
+            self._posted.send()
+
+    async def _until_posted(self) -> None:
+        while not self._outbox:
+            await self._posted.wait()
 
     async def _deliver(self, stdin: anyio.abc.ByteSendStream | None) -> None:
         """Write what is in the outbox, in order."""
         while stdin is not None:
-            await self._called.wait()
-            self._called = anyio.Event()
+            await self._until_posted()
             while self._outbox:
                 letter = self._outbox.popleft()
                 line = await anyio.to_thread.run_sync(letter.line, abandon_on_cancel=True)
@@ -161,8 +165,7 @@ class SemanticIndex:
         match message:
             case {"ready": int(version)}:
                 self._ready = version
-                self._heard.set()
-                self._heard = anyio.Event()
+                self._heard.send()
                 if self.ready:
                     self._roster = Roster(tuple(chain.from_iterable(self._entries.values())))
             case {"answer": int(number), "near": str(near)} if number in self._questions:

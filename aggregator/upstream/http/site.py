@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from aggregator.catalog import Pending
+from aggregator.signals import Signal
 from aggregator.upstream.server import Upstream
 
 PROTOCOL = "/mcp"
@@ -49,7 +50,7 @@ class Site:
         }
         """All there is, with the methods each path takes."""
         self._requests: dict[anyio.CancelScope, bool] = {}
-        self._changed = anyio.Event()
+        self._ended = Signal()
         self._is_closing = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,8 +68,7 @@ class Site:
         self._is_closing = True
         with anyio.move_on_after(patience):
             while not all(self._requests.values()):
-                self._changed = anyio.Event()
-                await self._changed.wait()
+                await self._ended.wait()
         for request in tuple(self._requests):
             request.cancel()
 
@@ -87,7 +87,7 @@ class Site:
                 await self.manager.handle_request(scope, receive, send)
         finally:
             del self._requests[request]
-            self._changed.set()
+            self._ended.send()
 
     async def _alive(self, scope: Scope, receive: Receive, send: Send) -> None:
         await JSONResponse({"status": "alive"})(scope, receive, send)
