@@ -3,6 +3,7 @@
 import argparse
 import logging
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,7 +34,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     lines = set_up_logging(config, options.verbose, form, environment.stderr, least)
     if options.http is None:
         _greet(environment)
-        anyio.run(serve_standard_streams, config, lines.expect, backend_options=EVENT_LOOP)
+        serve = partial(serve_standard_streams, config, environment.variables, lines.expect)
+        anyio.run(serve, backend_options=EVENT_LOOP)
     else:
         _serve_http(config, options, environment, lines.expect)
     return ExitStatus.FINE
@@ -78,7 +80,8 @@ def _serve_http(
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:
-        anyio.run(serve_http, config, listener, expect, backend_options=EVENT_LOOP)
+        serve = partial(serve_http, config, environment.variables, listener, expect)
+        anyio.run(serve, backend_options=EVENT_LOOP)
     finally:
         listener.close()
 
