@@ -26,6 +26,7 @@ SWITCH_INTERVAL = 0.001
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     _check(options)
+    _check_platform(environment)
     sys.setswitchinterval(SWITCH_INTERVAL)
     config = read_config(options, environment)
     # A client shows what we say as errors; over HTTP a person or a service reads it.
@@ -54,6 +55,19 @@ def _check(options: argparse.Namespace) -> None:
                 "`aggregator serve --http 8765` serves clients over HTTP",
                 ExitStatus.USAGE,
             )
+
+
+def _check_platform(environment: Environment) -> None:
+    """Say what would otherwise be found out by a traceback.
+
+    Raises:
+        CommandError: There are no pipes to wait for, and no groups of processes to end.
+    """
+    if environment.platform == "win32":
+        raise CommandError(
+            "`aggregator serve` needs Linux or macOS, and does not run on Windows",
+            "Run it in the Windows Subsystem for Linux; `inspect --url` reaches it there",
+        )
 
 
 def _greet(environment: Environment) -> None:

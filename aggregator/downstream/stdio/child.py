@@ -1,6 +1,6 @@
 """Run one server as a child process and carry messages to and from it.
 
-POSIX only; on Windows the SDK's own `stdio_client` serves.
+POSIX only: it waits for pipes, and ends groups of processes, in ways that Windows does not have.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
