@@ -7,11 +7,9 @@ from hashlib import sha256
 from typing import Literal
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.config.values import MAX_LOADED
 from aggregator.json import JsonObject, is_array
 from aggregator.names import ServerName, ToolName
-
-MAX_LOADED = 40
-"""Tools one session may have loaded before the oldest unused ones leave."""
 
 Seen = Literal["never", "same", "changed"]
 
