@@ -3,7 +3,7 @@
 import logging
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -60,14 +60,16 @@ class Door(Protocol):
         ...
 
 
-async def serve_standard_streams(config: Config, expect: Expect = lambda _config: None) -> None:
+async def serve_standard_streams(
+    config: Config, variables: Mapping[str, str], expect: Expect = lambda _config: None
+) -> None:
     """Serve one client on our standard streams until it leaves or we are told to stop."""
     orders = Orders(expect)
     with claimed() as (stdin, stdout):
         async with anyio.create_task_group() as group:
             await group.start(_heed_signals, orders)
             async with (
-                running_fleet(config, orders) as server,
+                running_fleet(config, variables, orders) as server,
                 standard_streams(stdin, stdout, stop=orders.stop) as (reader, writer),
             ):
                 modern = await reader.opens_modern()
@@ -75,24 +77,34 @@ async def serve_standard_streams(config: Config, expect: Expect = lambda _config
             group.cancel_scope.cancel()
 
 
-async def serve_http(config: Config, door: Door, expect: Expect = lambda _config: None) -> None:
+async def serve_http(
+    config: Config,
+    variables: Mapping[str, str],
+    door: Door,
+    expect: Expect = lambda _config: None,
+) -> None:
     """Serve all clients that come in by a door until we are told to stop."""
     orders = Orders(expect)
     async with anyio.create_task_group() as group:
         await group.start(_heed_signals, orders)
-        async with running_fleet(config, orders) as server:
+        async with running_fleet(config, variables, orders) as server:
             await door.serve(server, orders.stop)
         group.cancel_scope.cancel()
 
 
 @asynccontextmanager
-async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstream, None]:
-    """Run all servers and whatever tells clients of them, for the length of the block."""
+async def running_fleet(
+    config: Config, variables: Mapping[str, str], orders: Orders
+) -> AsyncGenerator[Upstream, None]:
+    """Run all servers and whatever tells clients of them, for the length of the block.
+
+    `variables` are those that the configuration was read with.
+    """
     async with Watchdog() as watchdog, anyio.create_task_group() as group:
         settings = config.settings
         news = Signal()
-        memory = open_memory(os.environ, enabled=settings.state, on_news=news.send)
-        state = state_path(os.environ) if settings.state else None
+        memory = open_memory(variables, enabled=settings.state, on_news=news.send)
+        state = state_path(variables) if settings.state else None
         meaning = open_meaning(state, wanted=settings.semantic)
         audience = Audience()
         fleet = Fleet(
@@ -110,7 +122,7 @@ async def running_fleet(config: Config, orders: Orders) -> AsyncGenerator[Upstre
         group.start_soon(_run_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
         group.start_soon(_put_aside_what_stays, fleet)
-        reloading = Reloading(fleet, os.environ, orders.expect)
+        reloading = Reloading(fleet, variables, orders.expect)
         group.start_soon(_reload_when_told, reloading, orders)
         if config.settings.watch:
             group.start_soon(reloading.follow)

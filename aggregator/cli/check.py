@@ -137,8 +137,7 @@ def _row(report: dict[str, Any]) -> tuple[str, ...]:
 
 def _coloured(finding: Finding, environment: Environment) -> str:
     colour = "red" if finding.severity == "error" else "yellow"
-    word, _, rest = str(finding).partition(" ")
-    return f"{environment.paint(word, colour)} {rest}"
+    return f"{environment.paint(f'{finding.severity}:', colour)} {finding.about}"
 
 
 def _sum(findings: Sequence[Finding]) -> str:

@@ -169,6 +169,7 @@ def _check_config(config: Path, plan: Plan | None) -> None:
         raise CommandError(
             f"`{config}` does not exist",
             "`aggregator import` writes one from the clients you have; `--config` names another",
+            ExitStatus.USAGE,
         )
 
 

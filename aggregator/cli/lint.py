@@ -31,8 +31,12 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        where = f"{self.server}: " if self.server else ""
-        return f"{self.severity}: {where}{self.text}"
+        return f"{self.severity}: {self.about}"
+
+    @property
+    def about(self) -> str:
+        """What it is about, and what that is."""
+        return f"{self.server}: {self.text}" if self.server else self.text
 
 
 def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:

@@ -110,7 +110,10 @@ def _search(parser: argparse.ArgumentParser) -> None:
     _config(parser)
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what a model would ask for")
     parser.add_argument(
-        "--max-results", type=_number, metavar="N", help="how many tools to find (default: 5)"
+        "--max-results",
+        type=_number,
+        metavar="N",
+        help="how many tools to find (default: `maxResults` of the file)",
     )
     parser.add_argument("--explain", action="store_true", help="say how each tool was found")
     _json(parser)

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,7 @@ SWITCH_INTERVAL = 0.001
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     _check(options)
+    _check_platform(environment)
     sys.setswitchinterval(SWITCH_INTERVAL)
     config = read_config(options, environment)
     # A client shows what we say as errors; over HTTP a person or a service reads it.
@@ -33,7 +35,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     lines = set_up_logging(config, options.verbose, form, environment.stderr, least)
     if options.http is None:
         _greet(environment)
-        anyio.run(serve_standard_streams, config, lines.expect, backend_options=EVENT_LOOP)
+        serve = partial(serve_standard_streams, config, environment.variables, lines.expect)
+        anyio.run(serve, backend_options=EVENT_LOOP)
     else:
         _serve_http(config, options, environment, lines.expect)
     return ExitStatus.FINE
@@ -52,6 +55,19 @@ def _check(options: argparse.Namespace) -> None:
                 "`aggregator serve --http 8765` serves clients over HTTP",
                 ExitStatus.USAGE,
             )
+
+
+def _check_platform(environment: Environment) -> None:
+    """Say what would otherwise be found out by a traceback.
+
+    Raises:
+        CommandError: There are no pipes to wait for, and no groups of processes to end.
+    """
+    if environment.platform == "win32":
+        raise CommandError(
+            "`aggregator serve` needs Linux or macOS, and does not run on Windows",
+            "Run it in the Windows Subsystem for Linux; `inspect --url` reaches it there",
+        )
 
 
 def _greet(environment: Environment) -> None:
@@ -78,7 +94,8 @@ def _serve_http(
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:
-        anyio.run(serve_http, config, listener, expect, backend_options=EVENT_LOOP)
+        serve = partial(serve_http, config, environment.variables, listener, expect)
+        anyio.run(serve, backend_options=EVENT_LOOP)
     finally:
         listener.close()
 

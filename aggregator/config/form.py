@@ -211,18 +211,29 @@ class SettingsForm(_Form):
         ToolSearchMode(), description="Whether tools are deferred: true, false, auto or auto:N."
     )
     context_window: int = Field(
-        200_000, ge=1_000, le=100_000_000, description="Tokens that `auto` measures against."
+        values.CONTEXT_WINDOW,
+        ge=1_000,
+        le=100_000_000,
+        description="Tokens that `auto` measures against.",
     )
     surface: SurfaceChoice = Field("auto", description="How found tools reach a client.")
-    max_results: int = Field(5, ge=1, le=100, description="Tools a search returns by default.")
+    max_results: int = Field(
+        values.DEFAULT_RESULTS, ge=1, le=100, description="Tools a search returns by default."
+    )
     max_result_chars: int = Field(
-        8_000, ge=1_000, le=1_000_000, description="Characters the answer to a search may have."
+        values.MAX_RESULT_CHARS,
+        ge=1_000,
+        le=1_000_000,
+        description="Characters the answer to a search may have.",
     )
     max_loaded: int = Field(
-        40, ge=1, le=10_000, description="Tools that searches may add to a client's list."
+        values.MAX_LOADED,
+        ge=1,
+        le=10_000,
+        description="Tools that searches may add to a client's list.",
     )
     relist_wait: Duration = Field(
-        0.4, description="How long a search waits for the client to list again."
+        values.RELIST_WAIT, description="How long a search waits for the client to list again."
     )
     state: bool = Field(True, description="Whether what was learned is kept between runs.")
     watch: bool = Field(True, description="Whether changes of this file apply while running.")

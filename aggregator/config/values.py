@@ -24,6 +24,16 @@ MAX_IN_FLIGHT = 32
 """Calls a server works on at a time."""
 MAX_QUEUED = 256
 """Calls that may wait for a server that is busy."""
+CONTEXT_WINDOW = 200_000
+"""Tokens a model can hold."""
+DEFAULT_RESULTS = 5
+"""Tools a search returns unless it asks for another number."""
+MAX_RESULT_CHARS = 8_000
+"""Characters the answer to a search may have."""
+MAX_LOADED = 40
+"""Tools that searches may add to one client's list."""
+RELIST_WAIT = 0.4
+"""Seconds to wait for a client to list again before its search is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +83,13 @@ class Settings:
     """What holds for all servers and clients."""
 
     tool_search: ToolSearchMode = field(default_factory=ToolSearchMode)
-    context_window: int = 200_000
+    context_window: int = CONTEXT_WINDOW
     """Tokens a model can hold; `auto` measures against it."""
     surface: SurfaceChoice = "auto"
-    max_results: int = 5
-    """Tools a search returns unless it asks for another number."""
-    max_result_chars: int = 8_000
-    """Characters the answer to a search may have."""
-    max_loaded: int = 40
-    """Tools that searches may add to one client's list."""
-    relist_wait: float = 0.4
-    """Seconds to wait for a client to list again before its search is answered."""
+    max_results: int = DEFAULT_RESULTS
+    max_result_chars: int = MAX_RESULT_CHARS
+    max_loaded: int = MAX_LOADED
+    relist_wait: float = RELIST_WAIT
     state: bool = True
     """Whether what was learned is kept between runs."""
     watch: bool = True

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import isnan
 from typing import NoReturn
 
+from aggregator.config.values import DEFAULT_RESULTS
 from aggregator.json import JsonObject, is_object
 from aggregator.names import RESERVED
 from aggregator.toolsearch.offer import (
     CALL_TOOL,
-    DEFAULT_RESULTS,
     MAX_QUERIES,
     MAX_RESULTS,
     MAX_WAIT,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from aggregator.config.values import DEFAULT_RESULTS
 from aggregator.json import JsonObject
 from aggregator.names import RESERVED, ServerName
 from aggregator.toolsearch.wording import listed, one_line
@@ -17,7 +18,6 @@ MAX_FIRST_LINE = 250
 MAX_HINT = 300
 """Characters of the words clients may find `ToolSearch` by."""
 
-DEFAULT_RESULTS = 5
 MAX_RESULTS = 50
 """Matches of one query in one answer."""
 MAX_QUERIES = 8

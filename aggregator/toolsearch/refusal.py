@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from aggregator.catalog import ToolEntry
+from aggregator.config.values import MAX_RESULT_CHARS
 from aggregator.toolsearch.describe import squeezed
-from aggregator.toolsearch.view import MAX_CHARS, Call
+from aggregator.toolsearch.view import Call
 from aggregator.toolsearch.wording import fitting, one_line
 
 PROBLEMS_SHARE = 0.3
@@ -17,7 +18,7 @@ def unseen_problem(
     *,
     changed: bool = False,
     call: Call | None = None,
-    max_chars: int = MAX_CHARS,
+    max_chars: int = MAX_RESULT_CHARS,
 ) -> str:
     """Say what does not fit, and give the definition, so that the next call succeeds."""
     lines = [f"- {one_line(each, 300)}" for each in problems]

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from aggregator.catalog import Catalog, ToolEntry
+from aggregator.config.values import MAX_RESULT_CHARS
 from aggregator.names import Ambiguous, ServerName, ToolName
 from aggregator.search import Keywords
 
 Call = Literal["direct", "CallTool", "CallReadOnlyTool"]
 """How a client reaches a tool: by its own name, or through one of the meta-tools."""
-
-MAX_CHARS = 8000
-"""Characters of an answer, unless the client's row of the table says otherwise."""
 
 
 class Changes(Protocol):
@@ -61,4 +59,4 @@ class View:
     """On the clock of `since` in the catalog."""
     changes: Changes | None = None
     """None if there are none, or where there is no memory of the client."""
-    max_chars: int = MAX_CHARS
+    max_chars: int = MAX_RESULT_CHARS

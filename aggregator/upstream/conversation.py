@@ -5,6 +5,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal
 
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
+from aggregator.config.values import MAX_LOADED
 from aggregator.downstream.inflight import Era
 from aggregator.json import JsonObject
 from aggregator.names import ToolName
@@ -12,9 +13,6 @@ from aggregator.signals import Signal
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.notices import Notices
 from aggregator.upstream.watches import Watcher
-
-MAX_LOADED = 40
-"""Tools one session may have loaded before the oldest unused ones leave."""
 
 MAX_CONVERSATIONS = 10_000
 """Sessions of clients that are remembered at a time."""

@@ -52,7 +52,7 @@ def is_one_message(ran: Ran, status: ExitStatus, problem: str) -> bool:
         ("install nobody", ExitStatus.USAGE, "there is no client `nobody`"),
         ("install cursor --scope nowhere", ExitStatus.USAGE, "Cursor has no scope `nowhere`"),
         ("import nowhere.json", ExitStatus.ERROR, "nowhere.json` does not exist"),
-        ("install cursor --config nowhere.yaml", ExitStatus.ERROR, "nowhere.yaml` does not exist"),
+        ("install cursor --config nowhere.yaml", ExitStatus.USAGE, "nowhere.yaml` does not exist"),
         ("inspect --url http://127.0.0.1:1/mcp", ExitStatus.ERROR, "did not answer"),
     ],
 )

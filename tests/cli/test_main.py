@@ -154,8 +154,8 @@ INTRODUCTION = """\
 
 Results go to stdout, everything else to stderr.
 The exit status is 0 if all is well, 1 for an error, 2 for a command line that is not understood or
-a `servers.yaml` that cannot be used (1 in `install`), 3 if a tool that was called says that it
-failed, and 130 if the command was interrupted.
+a `servers.yaml` that cannot be used, 3 if a tool that was called says that it failed, and 130 if
+the command was interrupted.
 `serve`, and `inspect --watch` once it has shown something, run until they are ended: with Ctrl-C
 they end with 0.
 `NO_COLOR` turns colours off; nothing is coloured outside a terminal.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from aggregator.cli.environment import ExitStatus
 from tests.cli.session import PATIENCE, start
 from tests.cli.shell import Shell, faulty
 
@@ -33,6 +34,19 @@ def terminal(shell: Shell, *arguments: str) -> Generator[tuple[int, "subprocess.
             yield keyboard, process
     finally:
         os.close(keyboard)
+
+
+@pytest.mark.parametrize("options", [(), ("--http", "0")])
+def test_where_it_cannot_run_it_says_so(shell: Shell, options: tuple[str, ...]) -> None:
+    shell.write_servers("servers: {}")
+    shell.platform = "win32"
+
+    ran = shell.run("serve", *options)
+
+    assert ran.status is ExitStatus.ERROR
+    assert "`aggregator serve` needs Linux or macOS" in ran.err
+    assert "hint: Run it in the Windows Subsystem for Linux" in ran.err
+    assert ran.out == ""
 
 
 def test_a_person_who_types_serve_is_told_what_it_waits_for(shell: Shell) -> None:

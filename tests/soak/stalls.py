@@ -167,7 +167,7 @@ async def in_process(directory: Path, servers: Servers) -> AsyncGenerator[Runnin
     path.write_text(json.dumps(settings), encoding="utf-8")
     pipes, orders, probe = Pipes(), Orders(), Probe()
     async with (
-        running_fleet(load_config(path, os.environ), orders) as upstream,
+        running_fleet(load_config(path, os.environ), os.environ, orders) as upstream,
         standard_streams(pipes.stdin, pipes.stdout, stop=orders.stop) as streams,
         anyio.create_task_group() as group,
     ):

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from aggregator.cli.clients.dialects import Dialect
-from aggregator.cli.clients.documents import Tree, format_of, found, is_list, is_mapping
+from aggregator.cli.clients.documents import Tree, format_of, found
 from aggregator.cli.clients.location import ClientFile, locate
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.clients import INSTALLABLE
@@ -21,6 +21,7 @@ from aggregator.config.client import translate
 from aggregator.config.document import Value
 from aggregator.errors import ConfigError
 from aggregator.files import in_words
+from aggregator.json import is_array, is_plain_object
 
 KEYS = (
     ("mcpServers",),
@@ -90,7 +91,7 @@ def recognise(path: Path, environment: Environment) -> ClientFile:
     tree = read_tree(path)
     for keys in KEYS:
         value = found(tree, keys)
-        if value and (is_mapping(value) or is_list(value)):
+        if value and (is_plain_object(value) or is_array(value)):
             return ClientFile(path, keys)
     known = ", ".join(f"`{'.'.join(keys)}`" for keys in KEYS)
     raise CommandError(f"`{path}` names no servers", f"They are looked for under {known}")
@@ -99,11 +100,11 @@ def recognise(path: Path, environment: Environment) -> ClientFile:
 def servers_in(file: ClientFile) -> Mapping[str, Mapping[str, Any]]:
     """Return the servers of a file as they are written."""
     value = found(read_tree(file.path), file.keys) if file.path.exists() else None
-    if is_list(value):
-        named = [each for each in value if is_mapping(each)]
+    if is_array(value):
+        named = [each for each in value if is_plain_object(each)]
         return {str(each.get("name")): each for each in named}
-    entries = value if is_mapping(value) else {}
-    return {str(key): each for key, each in entries.items() if is_mapping(each)}
+    entries = value if is_plain_object(value) else {}
+    return {str(key): each for key, each in entries.items() if is_plain_object(each)}
 
 
 def foreign_servers(file: ClientFile, environment: Environment) -> list[Foreign]:
@@ -117,7 +118,7 @@ def foreign_servers(file: ClientFile, environment: Environment) -> list[Foreign]
 
 def is_ours(entry: object) -> bool:
     """Return whether an entry is a registration of the aggregator itself, however it is started."""
-    if not is_mapping(entry):
+    if not is_plain_object(entry):
         return False
     words = [*_list(entry.get("command") or entry.get("cmd")), *_list(entry.get("args"))]
     program = Path(words[0]).stem if words else ""
@@ -156,9 +157,9 @@ def _project(file: ClientFile, environment: Environment) -> Path:
 
 def _texts(value: object, dialect: Dialect) -> Value:
     """Return a value as the text it would be in our file."""
-    if is_mapping(value):
+    if is_plain_object(value):
         return {str(key): _texts(each, dialect) for key, each in value.items()}
-    if is_list(value):
+    if is_array(value):
         return [_texts(each, dialect) for each in value]
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -263,6 +264,6 @@ def _names(*lists: Value) -> Iterator[str]:
 
 
 def _list(value: object) -> Sequence[str]:
-    if is_list(value):
+    if is_array(value):
         return [str(each) for each in value]
     return [value] if isinstance(value, str) else []

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.cli.clients.changes import Change, content
-from aggregator.cli.clients.documents import UneditableError, format_of, is_list, is_mapping
+from aggregator.cli.clients.documents import UneditableError, format_of
 from aggregator.cli.clients.foreign import Foreign, read_tree
 from aggregator.cli.clients.vault import Vault, env_lines, references
 from aggregator.cli.environment import CommandError, Environment
@@ -14,6 +14,7 @@ from aggregator.config import parse_config
 from aggregator.config.document import Value
 from aggregator.config.dotenv import EnvFileError, read_env_file
 from aggregator.config.variables import Expansion
+from aggregator.json import is_array, is_plain_object
 
 ENV_FILE = ".env"
 HEADER = """\
@@ -159,7 +160,7 @@ _DEFINING = ("url", "headers", "env", "envFile", "cwd")
 
 def _is_alike(known: object, entry: object) -> bool:
     """Return whether a server of the file is what a client has, and maybe more."""
-    if not is_mapping(known) or not is_mapping(entry):
+    if not is_plain_object(known) or not is_plain_object(entry):
         return False
     here, there = ({**each, **_normal(each)} for each in (known, entry))
     return all(_plain(here.get(key)) == _plain(there.get(key)) for key in (*there, *_DEFINING))
@@ -174,15 +175,15 @@ def _normal(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _words(entry: Mapping[str, Any]) -> list[Any]:
     """Return a program with its arguments, which may be written in one list or in two."""
     command, arguments = entry.get("command"), entry.get("args")
-    program = command if is_list(command) else [command]
-    return [*program, *(arguments if is_list(arguments) else ())]
+    program = command if is_array(command) else [command]
+    return [*program, *(arguments if is_array(arguments) else ())]
 
 
 def _plain(value: object) -> Value:
     """Return a value as texts, which is all that a client's server consists of."""
-    if is_mapping(value):
+    if is_plain_object(value):
         return {key: _plain(each) for key, each in value.items()} or None
-    if is_list(value):
+    if is_array(value):
         return [_plain(each) for each in value] or None
     if isinstance(value, bool):
         return str(value).lower()

@@ -11,8 +11,6 @@ from aggregator.cli.clients.documents import (
     UneditableError,
     format_of,
     found,
-    is_list,
-    is_mapping,
 )
 from aggregator.cli.clients.foreign import is_ours, read_tree, servers_in
 from aggregator.cli.clients.location import ClientFile
@@ -22,6 +20,7 @@ from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser import USUAL_NAME
 from aggregator.clients import Client
+from aggregator.json import is_array, is_plain_object
 
 
 def undo(
@@ -120,9 +119,11 @@ def _taken(form: Format, kept: Kept, file: ClientFile, name: str) -> dict[str, A
 
 def _servers(form: Format, data: bytes | None, keys: Sequence[str]) -> dict[str, Any]:
     servers = found(form.read(data.decode("utf-8-sig")), keys) if data else None
-    if is_list(servers):
-        return {str(each["name"]): each for each in servers if is_mapping(each) and "name" in each}
-    return servers if is_mapping(servers) else {}
+    if is_array(servers):
+        return {
+            str(each["name"]): each for each in servers if is_plain_object(each) and "name" in each
+        }
+    return servers if is_plain_object(servers) else {}
 
 
 def _outcome(client: Client, file: ClientFile, scope: str | None) -> str:

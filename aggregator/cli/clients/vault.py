@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from aggregator.cli.clients.dialects import variable_name
-from aggregator.cli.clients.documents import is_list, is_mapping
+from aggregator.json import is_array, is_plain_object
 from aggregator.secrecy import SHORTEST, is_secret, looks_secret, names_secret
 
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)
@@ -36,12 +36,12 @@ class Vault:
         """Return a server in which every literal secret is a reference."""
         changed = dict(entry)
         for key, hide in (("env", self._variable), ("headers", self._header)):
-            if is_mapping(entry.get(key)):
+            if is_plain_object(entry.get(key)):
                 changed[key] = {
                     name: hide(server, name, value) for name, value in entry[key].items()
                 }
         for key in ("command", "args"):
-            if is_list(entry.get(key)):
+            if is_array(entry.get(key)):
                 changed[key] = self._arguments(server, entry[key])
         if isinstance(entry.get("url"), str):
             changed["url"] = self._address(server, entry["url"])
@@ -129,19 +129,19 @@ def _quoted(value: str) -> str:
 
 def references(value: object) -> set[str]:
     """Return the variables that a value refers to."""
-    if is_mapping(value):
+    if is_plain_object(value):
         return references(list(value.values()))
-    if is_list(value):
+    if is_array(value):
         return {name for item in value for name in references(item)}
     return set(_NAMED.findall(value)) if isinstance(value, str) else set()
 
 
 def secrets_in(value: object, name: str = "") -> set[str]:
     """Return every secret in a file, so that none of them is shown."""
-    if is_mapping(value):
+    if is_plain_object(value):
         end = _NAMING if name == "env_http_headers" else ""
         return {each for key, item in value.items() for each in secrets_in(item, f"{key}{end}")}
-    if is_list(value):
+    if is_array(value):
         return {each for item in value for each in secrets_in(item, name)} | _told({"args": value})
     if isinstance(value, str):
         is_hidden = is_secret(name, value) and not _is_variable(name, value)

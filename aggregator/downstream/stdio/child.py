@@ -1,4 +1,7 @@
-"""Run one server as a child process and carry messages to and from it. POSIX only."""
+"""Run one server as a child process and carry messages to and from it.
+
+POSIX only: it waits for pipes, and ends groups of processes, in ways that Windows does not have.
+"""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

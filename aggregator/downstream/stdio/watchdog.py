@@ -2,7 +2,7 @@
 
 However we end, by SIGKILL or by a bug, the pipe to that process closes, and it ends what we left
 behind. A child that moves to a group of its own still carries a cookie in its environment. Where
-there is no `/proc` (macOS) groups alone are ended; Windows has none of this.
+there is no `/proc` (macOS) groups alone are ended.
 """
 
 import os

@@ -14,8 +14,6 @@ from aggregator.cli.clients.documents.trees import (
     Tree,
     dropped,
     found,
-    is_list,
-    is_mapping,
     placed,
     pruned,
 )
@@ -26,8 +24,6 @@ __all__ = [
     "UneditableError",
     "format_of",
     "found",
-    "is_list",
-    "is_mapping",
 ]
 
 Edit = Callable[[str, Sequence[str], Any, bool], str]

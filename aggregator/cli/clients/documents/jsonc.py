@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aggregator.cli.clients.documents.trees import Tree, is_mapping
+from aggregator.cli.clients.documents.trees import Tree
+from aggregator.json import is_plain_object
 
 _SPACE = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"[-+.\w]+")
@@ -52,7 +53,7 @@ def read(text: str) -> Tree:
     if not _after_space(text, 0) < len(text):
         return {}
     value = _parse(text).value
-    if not is_mapping(value):
+    if not is_plain_object(value):
         raise ValueError("it is not an object")
     return value
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, TypeGuard
+from typing import Any
+
+from aggregator.json import is_array, is_plain_object
 
 Tree = dict[str, Any]
 """What a file says; in a list of mappings, each is found by the name it gives itself."""
@@ -20,7 +22,7 @@ def placed(tree: Tree, path: Sequence[str], value: object, *, listed: bool) -> T
         if _entries(holder).get(key) is None:
             holder[key] = [] if listed and at == len(path) - 2 else {}
         holder = holder[key]
-    if is_list(holder):
+    if is_array(holder):
         holder[:] = [*others(holder, path[-1]), value]
     else:
         _entries(holder)[path[-1]] = value
@@ -37,7 +39,7 @@ def dropped(tree: Tree, path: Sequence[str]) -> Tree:
     holder: Any = changed
     for key in path[:-1]:
         holder = _entries(holder)[key]
-    if is_list(holder):
+    if is_array(holder):
         holder[:] = others(holder, path[-1])
     else:
         del _entries(holder)[path[-1]]
@@ -45,14 +47,14 @@ def dropped(tree: Tree, path: Sequence[str]) -> Tree:
 
 
 def _entries(value: Any) -> Tree:  # noqa: ANN401 - whatever a file has
-    if not is_mapping(value):
+    if not is_plain_object(value):
         raise LookupError
     return value
 
 
 def pruned(value: Any) -> Any:  # noqa: ANN401 - whatever a file has
     """Return a value without what holds nothing: in some formats that cannot be written."""
-    if not is_mapping(value):
+    if not is_plain_object(value):
         return value
     kept = {key: pruned(each) for key, each in value.items()}
     return {key: each for key, each in kept.items() if each not in ({}, [], None)}
@@ -62,10 +64,10 @@ def found(tree: Tree, path: Sequence[str]) -> Any:  # noqa: ANN401 - whatever a 
     """Return what stands at a path, or nothing."""
     here: Any = tree
     for key in path:
-        if is_list(here):
+        if is_array(here):
             here = next((each for each in here if is_named(each, key)), None)
         else:
-            here = here.get(key) if is_mapping(here) else None
+            here = here.get(key) if is_plain_object(here) else None
     return here
 
 
@@ -76,14 +78,4 @@ def others(items: list[Any], name: str) -> list[Any]:
 
 def is_named(value: object, name: str) -> bool:
     """Return whether a value is a mapping that says it has this name."""
-    return is_mapping(value) and value.get("name") == name
-
-
-def is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
-    """Return whether a value of a file is a mapping."""
-    return isinstance(value, dict)
-
-
-def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Return whether a value of a file is a list."""
-    return isinstance(value, list)
+    return is_plain_object(value) and value.get("name") == name

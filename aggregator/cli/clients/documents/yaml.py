@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from aggregator.cli.clients.documents.trees import Tree, is_list, is_mapping, others
+from aggregator.cli.clients.documents.trees import Tree, others
+from aggregator.json import is_array, is_plain_object
 
 Holder = MappingNode | SequenceNode
 
@@ -30,7 +31,7 @@ def read(text: str) -> Tree:
         raise ValueError(_explained(error)) from None
     if value is None:
         return {}
-    if not is_mapping(value):
+    if not is_plain_object(value):
         raise ValueError("it is not a mapping")
     return value
 
@@ -84,7 +85,7 @@ def _inserted(text: str, node: Node, added: Any) -> str:  # noqa: ANN401 - YAML
         case MappingNode():
             pass
         case SequenceNode():
-            added = list(added.values()) if is_mapping(added) else added
+            added = list(added.values()) if is_plain_object(added) else added
         case _:
             raise LookupError
     return _inserted_in_flow(text, node, added) if node.flow_style else _as_block(text, node, added)
@@ -126,7 +127,7 @@ def _rewritten(text: str, holder: Holder, name: str) -> str:
     start, end = holder.start_mark, holder.end_mark
     if holder.flow_style:
         value: Any = yaml.safe_load(text[start.index : end.index])
-        if is_list(value):
+        if is_array(value):
             kept: object = others(value, name)
         else:
             kept = {key: each for key, each in value.items() if key != name}

@@ -1,0 +1,35 @@
+"""What the rooms are given when they are put together."""
+
+from pathlib import Path
+
+import pytest
+
+from aggregator.app import Orders, running_fleet
+from aggregator.config import load_config
+from aggregator.names import ServerName
+
+pytestmark = pytest.mark.anyio
+
+SERVERS = """\
+watch: false
+state: false
+servers:
+  notes: {command: notes-mcp, enabled: false, description: "Notes of ${OWNER}"}
+"""
+
+
+async def test_a_file_is_read_again_with_the_variables_it_was_read_with(tmp_path: Path) -> None:
+    variables = {"OWNER": "Ada", "HOME": str(tmp_path)}
+    path = tmp_path / "servers.yaml"
+    path.write_text(SERVERS, encoding="utf-8")
+    orders = Orders()
+
+    async with running_fleet(load_config(path, variables), variables, orders) as upstream:
+        read = upstream.fleet.config
+        orders.reload()
+        reread = upstream.fleet.config
+
+    assert read is not reread
+    for config in (read, reread):
+        assert config.servers[ServerName("notes")].description == "Notes of Ada"
+        assert config.servers[ServerName("notes")].problem is None
