@@ -1,6 +1,6 @@
 """Transports in memory, for peers that speak on a pair of the SDK's streams."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import anyio
@@ -8,6 +8,7 @@ from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, Ses
 from mcp_types import JSONRPCMessage
 
 from aggregator.downstream.transport import NO_HEADERS, Headers, Received, Related, Transport
+from aggregator.json import JsonObject
 
 
 class StreamTransport:
@@ -79,6 +80,18 @@ class Severable:
 
     def last_words(self) -> Sequence[str]:
         return self._transport.last_words()
+
+
+class NoNews:
+    """Nobody who listens to what a link tells."""
+
+    def updated(self, uri: str) -> None: ...
+
+    def logged(self, params: JsonObject) -> None: ...
+
+    def completed(self, params: JsonObject) -> None: ...
+
+    def changed(self, kinds: Iterable[str]) -> None: ...
 
 
 def _received(item: SessionMessage) -> Received:

@@ -82,11 +82,12 @@ class Exchange:
     """Two sides that ask and answer each other."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        self.transport = transport
+        self.closed = anyio.Event()
+        """Set when nobody will be answered any more."""
         self._numbers = count(1)
         self._waiting: dict[RequestId, _Waiter] = {}
         self._serving: dict[RequestId, anyio.CancelScope] = {}
-        self._closed = False
 
     def next_number(self) -> int:
         """Return a number for a request that no other request has."""
@@ -97,8 +98,8 @@ class Exchange:
         number: RequestId,
         method: str,
         params: Params,
-        *,
         headers: Headers = NO_HEADERS,
+        *,
         cancellable: bool = True,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
@@ -108,11 +109,11 @@ class Exchange:
             UndeliveredError: The transport could not get an answer.
             ConnectionClosedError: The connection closed before there was an answer.
         """
-        if self._closed:
+        if self.closed.is_set():
             raise ConnectionClosedError
         waiter = self._waiting[number] = _Waiter()
         try:
-            await self._transport.send(_request(number, method, params), headers)
+            await self.transport.send(_request(number, method, params), headers)
             await waiter.answered.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
@@ -137,15 +138,15 @@ class Exchange:
             async with anyio.create_task_group() as group:
                 task_status.started()
                 await self._read_all(listener, group)
-                self._close()
+                self.close()
                 group.cancel_scope.cancel()
         finally:
-            self._close()
+            self.close()
 
     async def _read_all(self, listener: Listener, group: anyio.abc.TaskGroup) -> None:
         with suppress(anyio.EndOfStream):
             while True:
-                item = await self._transport.receive()
+                item = await self.transport.receive()
                 if isinstance(item, Related):
                     self._take(item.message, item.request, listener, group)
                 else:
@@ -217,16 +218,16 @@ class Exchange:
             await self.notify("notifications/cancelled", reason)
 
     async def _send_if_open(self, message: JSONRPCMessage) -> None:
-        if self._closed:
+        if self.closed.is_set():
             return
         try:
-            await self._transport.send(message)
+            await self.transport.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("a message to a connection that is gone is dropped")
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Tell everybody who waits that there will be no answer."""
-        self._closed = True
+        self.closed.set()
         for waiter in self._waiting.values():
             if not waiter.answered.is_set():
                 waiter.settle(None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import anyio
 
 from aggregator.downstream.exchange import REQUEST_FAILURES
-from aggregator.downstream.link import LinkLostError
+from aggregator.downstream.introduction import LinkLostError
 from aggregator.downstream.stdio.child import NOT_A_MESSAGE
 from aggregator.downstream.stdio.process import SpawnError
 from aggregator.downstream.transport import UndeliveredError
@@ -43,20 +43,20 @@ _NOISE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class Failure:
     """One end of a connection, or of the attempt at one."""
 
     reason: str
     ready_for: float | None = None
     """Seconds the server had been ready, `None` if it never was."""
-    hopeless: bool = False
+    is_hopeless: bool = False
     """Whether trying again is pointless until something changes."""
     retry_after: float = 0.0
     """Seconds it asked to be left alone."""
     last_words: tuple[str, ...] = ()
     """The last lines of its standard error."""
 
-    def with_words(self, lines: Sequence[str]) -> "Loss":
+    def with_words(self, lines: Sequence[str]) -> "Failure":
         """Add what the server said last, which often says more than how it ended."""
         said = tuple(line for line in lines if line.strip())[-LAST_WORDS:]
         if not said:
@@ -100,14 +100,14 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
-def explain(error: BaseException, connect_timeout: float) -> Loss:
+def explain(error: BaseException, connect_timeout: float) -> Failure:
     """Say in words what stood in the way of a connection."""
     if isinstance(error, UndeliveredError):
         why = error.undelivered
-        return Loss(why.reason, hopeless=why.is_barred, retry_after=why.retry_after)
+        return Failure(why.reason, is_hopeless=why.is_barred, retry_after=why.retry_after)
     if isinstance(error, TimeoutError):
-        return Loss(f"it was not ready within {connect_timeout:g} s")
-    return Loss(in_words(error), hopeless=_is_hopeless(error))
+        return Failure(f"it was not ready within {connect_timeout:g} s")
+    return Failure(in_words(error), is_hopeless=_is_hopeless(error))
 
 
 def _is_hopeless(error: BaseException) -> bool:

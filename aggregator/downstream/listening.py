@@ -35,8 +35,8 @@ class _Stream:
 class Listening:
     """What is wanted of a server's changes; a new stream is open before the old one is closed."""
 
-    def __init__(self, kinds: Iterable[str], *, missed: Callable[[], None]) -> None:
-        self._kinds = tuple(kinds)
+    def __init__(self, *, missed: Callable[[], None]) -> None:
+        self._kinds: tuple[str, ...] = ()
         self._missed = missed
         self._uris: frozenset[str] = frozenset()
         self._numbers = count(1)
@@ -64,7 +64,7 @@ class Listening:
         self._stirred.set()
         await self.settled()
 
-    def acknowledged(self, params: JsonObject) -> None:
+    def acknowledge(self, params: JsonObject) -> None:
         """Take the server's word that a stream is open."""
         number = as_object(params.get("_meta")).get(SUBSCRIPTION_ID_META_KEY)
         if number in (None, self._latest.number):
@@ -73,17 +73,18 @@ class Listening:
             self._was_interrupted = False
             self._missed()
 
-    async def run(self, open_stream: Open) -> None:
-        """Hold a stream open for as long as this task lives and the server does not refuse."""
+    async def run(self, kinds: Iterable[str], open_stream: Open) -> None:
+        """Hold a stream of the changes of these lists open until the server refuses."""
+        self._kinds = tuple(kinds)
         async with anyio.create_task_group() as group:
             held = None
             while True:
                 self._is_due = False
-                held = await self._replaced(held, group, open_stream)
+                held = await self._replace(held, group, open_stream)
                 self._settled.set()
                 await self._rest(held)
 
-    async def _replaced(
+    async def _replace(
         self, held: _Stream | None, group: anyio.abc.TaskGroup, open_stream: Open
     ) -> _Stream | None:
         """Close the earlier stream once a fresh one is open; keep it if that was refused."""

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.abc
@@ -13,8 +13,9 @@ from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.inflight import Caller
+from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.questions import joint
-from aggregator.downstream.server import Downstream, Surroundings
+from aggregator.downstream.server import Downstream
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
 from aggregator.json import JsonObject
@@ -34,6 +35,28 @@ DRAIN_PATIENCE = 30.0
 """Seconds that calls in flight have, when their server is no longer configured."""
 STARTING_PACE = 0.25
 """Seconds the next server waits at the most while that many are still starting."""
+
+
+class FleetEvents(Protocol):
+    """What servers tell of that is no state of theirs; nothing of it may block."""
+
+    def updated(self, server: ServerName, uri: str) -> None:
+        """Take note that a server says a resource has changed."""
+        ...
+
+    def logged(self, server: ServerName, params: JsonObject) -> None:
+        """Take note of a log message that belongs to no call."""
+        ...
+
+
+class NoEvents:
+    """Nobody is interested."""
+
+    def updated(self, server: ServerName, uri: str) -> None:
+        """Forget it."""
+
+    def logged(self, server: ServerName, params: JsonObject) -> None:
+        """Forget it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +80,7 @@ class Fleet:
         jitter: Callable[[], float] = random.random,
         memory: Memory | None = None,
         meaning: Meaning | None = None,
+        events: FleetEvents | None = None,
     ) -> None:
         self.config = config
         self.problem: str | None = None
@@ -76,24 +100,19 @@ class Fleet:
         self._clients: list[JsonObject] = []
         self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or NoMemory())
-        around = Surroundings(
-            report=self._report,
-            identity=identity,
-            capabilities=lambda: joint(self._clients),
-            on_updated=self._note_update,
-            on_logged=self._note_log,
-            recall_era=eras.recall,
-            note_era=eras.note,
-        )
+        ours = Ourselves(identity, lambda: joint(self._clients))
+        self._events = events or NoEvents()
 
         def recruit(server: ServerConfig) -> Member:
             return Member(
                 server,
                 Downstream(
                     server,
-                    connect=connect(server),
+                    connect(server),
+                    self,
+                    ours=ours,
+                    eras=eras,
                     jitter=jitter,
-                    around=around,
                     watched=self._watched.get(server.name, frozenset()),
                 ),
                 anyio.CancelScope(),
@@ -260,7 +279,8 @@ class Fleet:
         servers = self.catalog.servers.items()
         return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
 
-    def _report(self, server: ServerName, state: ServerState) -> None:
+    def reported(self, server: ServerName, state: ServerState) -> None:
+        """Take note of a server's new state."""
         if self._indexing.take(server, self.catalog.servers[server], state):
             self._show(server, state)
 
@@ -273,10 +293,14 @@ class Fleet:
         announced, self.changed = self.changed, anyio.Event()
         announced.set()
 
-    def _note_update(self, server: ServerName, uri: str) -> None:
+    def updated(self, server: ServerName, uri: str) -> None:
+        """Take note that a server says a resource has changed."""
+        self._events.updated(server, uri)
         self.on_updated(server, uri)
 
-    def _note_log(self, server: ServerName, params: JsonObject) -> None:
+    def logged(self, server: ServerName, params: JsonObject) -> None:
+        """Take note of a log message that belongs to no call."""
+        self._events.logged(server, params)
         self.on_logged(server, params)
 
     def _description(self, server: ServerName) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from aggregator.downstream.inflight import Era
+from aggregator.eras import Era
 from aggregator.json import JsonObject
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.notices import Notices

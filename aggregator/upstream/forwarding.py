@@ -7,11 +7,11 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aggregator.catalog import Ready
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.questions import refusal_labelled
+from aggregator.eras import is_modern
 from aggregator.errors import CallError
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject, as_object
@@ -154,7 +154,7 @@ class Forwarding:
 
     def _speaks_modern(self, server: ServerName) -> bool:
         state = self._fleet.catalog.servers.get(server)
-        return isinstance(state, Ready) and state.era in MODERN_PROTOCOL_VERSIONS
+        return isinstance(state, Ready) and is_modern(state.protocol_version)
 
 
 def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:

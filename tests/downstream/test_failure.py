@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregator.downstream.failure import LAST_WORDS, Loss, telling_line
+from aggregator.downstream.failure import LAST_WORDS, Failure, telling_line
 from aggregator.downstream.stdio.child import NOT_A_MESSAGE
 
 NODE = """\
@@ -81,7 +81,7 @@ def test_the_line_that_says_most_is_found_among_the_last(said: str, telling: str
 def test_the_last_lines_are_kept_and_a_long_one_is_cut_in_the_reason() -> None:
     lines = [*map(str, range(100)), "x" * 1000]
 
-    loss = Loss("it exited with status 1").with_words(lines)
+    loss = Failure("it exited with status 1").with_words(lines)
 
     assert loss.last_words == tuple(lines[-LAST_WORDS:])
     assert loss.reason == f"it exited with status 1; its last words: {'x' * 300}…"
@@ -90,7 +90,7 @@ def test_the_last_lines_are_kept_and_a_long_one_is_cut_in_the_reason() -> None:
 def test_a_server_that_prints_in_place_of_speaking_is_quoted() -> None:
     said = ["loading", f"{NOT_A_MESSAGE}hello world"]
 
-    loss = Loss("it was not ready within 6 s").with_words(said)
+    loss = Failure("it was not ready within 6 s").with_words(said)
 
     assert loss.reason == (
         "it was not ready within 6 s; it wrote `hello world` to standard output instead of messages"

@@ -11,7 +11,6 @@ from functools import partial
 import anyio
 import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aggregator.downstream.http.endpoint import Endpoint
 from aggregator.downstream.http.exchange import EVENTS, JSON, Exchange
@@ -19,6 +18,7 @@ from aggregator.downstream.http.fault import SessionExpiredError, turned_away
 from aggregator.downstream.http.session import Session
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import NO_HEADERS, Headers, Transport, UndeliveredError
+from aggregator.eras import is_modern
 
 
 class Streamable(Traffic):
@@ -113,4 +113,4 @@ async def open_streamable(endpoint: Endpoint) -> AsyncGenerator[Transport, None]
 
 
 def _is_modern(headers: Headers) -> bool:
-    return headers.get("mcp-protocol-version") in MODERN_PROTOCOL_VERSIONS
+    return is_modern(headers.get("mcp-protocol-version"))
