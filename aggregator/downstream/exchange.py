@@ -16,6 +16,7 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
@@ -167,7 +168,7 @@ class Exchange:
             case Undelivered(request=number):
                 self._settle(number, item)
             case JSONRPCRequest():
-                group.start_soon(self._serve, item, related, listener)
+                self._admit(item, related, listener, group)
             case JSONRPCNotification(method="notifications/cancelled", params=params):
                 self._cancel((params or {}).get("requestId"))
             case JSONRPCNotification(method=method, params=params):
@@ -185,12 +186,29 @@ class Exchange:
         else:
             waiter.settle(outcome)
 
+    def _admit(
+        self,
+        request: JSONRPCRequest,
+        related: RequestId | None,
+        listener: Listener,
+        group: anyio.abc.TaskGroup,
+    ) -> None:
+        """Begin to serve a request, unless one under its number is being served."""
+        if request.id in self._serving:
+            group.start_soon(self._send_if_open, _refused_twin(request.id))
+            return
+        scope = self._serving[request.id] = anyio.CancelScope()
+        group.start_soon(self._serve, request, related, listener, scope)
+
     async def _serve(
-        self, request: JSONRPCRequest, related: RequestId | None, listener: Listener
+        self,
+        request: JSONRPCRequest,
+        related: RequestId | None,
+        listener: Listener,
+        scope: anyio.CancelScope,
     ) -> None:
         """Answer one request of the other side, unless it takes the request back."""
-        with anyio.CancelScope() as scope:
-            self._serving[request.id] = scope
+        with scope:
             try:
                 result = await listener.answer(related, request.method, request.params)
                 answer: JSONRPCMessage = JSONRPCResponse(
@@ -225,6 +243,11 @@ class Exchange:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("a message to a connection that is gone is dropped")
 
+    def __repr__(self) -> str:
+        if self.closed.is_set():
+            return "<Exchange closed>"
+        return f"<Exchange {len(self._waiting)} waiting, {len(self._serving)} serving>"
+
     def close(self) -> None:
         """Tell everybody who waits that there will be no answer."""
         self.closed.set()
@@ -238,6 +261,12 @@ async def _do(rest: Rest) -> None:
         await rest()
     except Exception:
         logger.exception("a notification could not be passed on")
+
+
+def _refused_twin(number: RequestId) -> JSONRPCError:
+    """Refuse a request under a number that is taken: nobody could tell their answers apart."""
+    error = ErrorData(code=INVALID_REQUEST, message="A request with this id is under way")
+    return JSONRPCError(jsonrpc="2.0", id=number, error=error)
 
 
 def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:

@@ -155,6 +155,10 @@ class Child:
         """
         return [self._shown(line) for line in self._stderr.lines()]
 
+    def __repr__(self) -> str:
+        state = self.describe_end() if self.closed.is_set() else "running"
+        return f"<Child {self.pid} {state}>"
+
     async def run(self) -> None:
         """Serve the pipes until cancelled."""
         async with anyio.create_task_group() as tasks:
