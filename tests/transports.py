@@ -14,7 +14,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from aggregator.downstream.transport import NO_HEADERS, Headers, Received, Related, Transport
+from aggregator.downstream.transport import NO_HEADERS, Headers, Line, Received, Related, Transport
 from aggregator.json import JsonObject
 
 
@@ -22,7 +22,7 @@ class StreamTransport:
     """A pair of the SDK's streams, `(read, write)`."""
 
     def __init__(
-        self, streams: Any, end: str = "the connection closed", last_words: Sequence[str] = ()
+        self, streams: Any, end: str = "the connection closed", last_words: Sequence[Line] = ()
     ) -> None:
         self._streams = streams
         self._end = end
@@ -50,7 +50,7 @@ class StreamTransport:
     def is_barred(self) -> bool:
         return False
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         return self._last_words
 
 
@@ -85,7 +85,7 @@ class Severable:
     def is_barred(self) -> bool:
         return self._transport.is_barred()
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         return self._transport.last_words()
 
 
@@ -146,7 +146,7 @@ class Script:
     def is_barred(self) -> bool:
         return False
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         return ()
 
     def __enter__(self) -> Self:

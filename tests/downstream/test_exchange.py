@@ -79,7 +79,7 @@ def answers(number: RequestId) -> JSONRPCResponse:
 
 
 async def test_answers_find_their_requests_in_any_order() -> None:
-    script, found = Script(), list[dict[str, Any]]()
+    script, found, numbers = Script(), list[dict[str, Any]](), list[RequestId]()
 
     async def ask(exchange: Exchange) -> None:
         found.append(await request(exchange))
@@ -87,7 +87,7 @@ async def test_answers_find_their_requests_in_any_order() -> None:
     async with exchanging(script) as exchange, anyio.create_task_group() as group:
         group.start_soon(ask, exchange)
         group.start_soon(ask, exchange)
-        numbers = [(await script.asked()).id for _ in range(2)]
+        numbers += [(await script.asked()).id for _ in range(2)]
         script.come(answers("stranger"), answers(numbers[1]), answers(numbers[0]))
 
     assert found == [{"of": number} for number in reversed(numbers)]
