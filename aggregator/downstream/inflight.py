@@ -70,7 +70,7 @@ class Patience:
         self._pauses = 0
         scope.deadline = min(now + between, self._latest)
 
-    def progressed(self) -> None:
+    def note_progress(self) -> None:
         """Begin to wait anew, because the server has shown that it is at work."""
         if not self._pauses:
             self._scope.deadline = min(anyio.current_time() + self._between, self._latest)
@@ -86,7 +86,7 @@ class Patience:
         finally:
             self._pauses -= 1
             self._latest += anyio.current_time() - began
-            self.progressed()
+            self.note_progress()
 
 
 class ClientCall:
@@ -109,7 +109,7 @@ class ClientCall:
     def hear(self, method: str, params: JsonObject) -> bool:
         """Take a notification in the order it came; say whether somebody is passing them on."""
         if method == "notifications/progress":
-            self._patience.progressed()
+            self._patience.note_progress()
         self._notices.append((method, params))
         if self._turn is None:
             self._turn = anyio.Lock(fast_acquire=True)

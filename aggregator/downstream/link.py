@@ -112,7 +112,7 @@ class Link:
 
     async def until_heard(self) -> None:
         """Wait, within bounds, until a modern server tells of its changes."""
-        await self._listening.settled()
+        await self._listening.until_settled()
 
     async def until_ended(self) -> None:
         """Wait, within bounds, for the end that callers may hear of before the link does."""

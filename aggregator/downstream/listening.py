@@ -12,6 +12,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
 from aggregator.json import JsonObject, as_object
+from aggregator.signals import Signal
 
 LISTEN_PATIENCE = 5.0
 """Seconds to wait for a server to acknowledge that it will tell of changes."""
@@ -45,24 +46,26 @@ class Listening:
         """What the server did not want to tell of, since something else was last wanted."""
         self._is_due = False
         """Whether something else is wanted than was last asked for."""
-        self._stirred = anyio.Event()
-        """Set when something else is wanted, or a stream has ended."""
+        self._stirred = Signal()
+        """Sent when something else is wanted or settled, or a stream has ended."""
         self._was_interrupted = False
-        self._settled = anyio.Event()
+        self._is_settled = False
+        """Whether the server has been asked for what is wanted now, and has had its say."""
 
-    async def settled(self) -> None:
+    async def until_settled(self) -> None:
         """Wait, within bounds, until the server has acknowledged what is wanted now."""
         with anyio.move_on_after(LISTEN_PATIENCE):
-            await self._settled.wait()
+            while not self._is_settled:
+                await self._stirred.wait()
 
     async def want(self, uris: Iterable[str]) -> None:
         """Be told also when these resources change, and no others."""
         self._uris = frozenset(uris)
-        self._settled = anyio.Event()
+        self._is_settled = False
         self._refused.clear()
         self._is_due = True
-        self._stirred.set()
-        await self.settled()
+        self._stirred.send()
+        await self.until_settled()
 
     def acknowledge(self, params: JsonObject) -> None:
         """Take the server's word that a stream is open."""
@@ -81,7 +84,8 @@ class Listening:
             while True:
                 self._is_due = False
                 held = await self._replace(held, group, open_stream)
-                self._settled.set()
+                self._is_settled = True
+                self._stirred.send()
                 await self._rest(held)
 
     async def _replace(
@@ -125,12 +129,11 @@ class Listening:
             if not (stream.is_refused or stream.scope.cancel_called):
                 # What changes until the next acknowledgement goes untold.
                 self._was_interrupted = True
-            self._stirred.set()
+            self._stirred.send()
 
     async def _rest(self, held: _Stream | None) -> None:
         """Wait until something else is wanted, or the stream is to be opened again."""
         while not self._is_due and (held is None or not held.is_over):
-            self._stirred = anyio.Event()
             await self._stirred.wait()
         if held is not None and held.is_over:
             await anyio.sleep(LISTEN_PATIENCE)

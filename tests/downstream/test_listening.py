@@ -33,7 +33,7 @@ async def test_a_stream_of_changes_that_breaks_is_opened_again_and_nothing_is_mi
 
     async with anyio.create_task_group() as group:
         group.start_soon(listening.run, ["tools"], open_stream)
-        await listening.settled()
+        await listening.until_settled()
         await anyio.sleep(LISTEN_PATIENCE + 1)
         group.cancel_scope.cancel()
 
@@ -51,7 +51,7 @@ async def test_a_stream_of_changes_that_is_refused_is_not_asked_for_again() -> N
 
     async with anyio.create_task_group() as group:
         group.start_soon(listening.run, ["tools"], open_stream)
-        await listening.settled()
+        await listening.until_settled()
         await anyio.sleep(LISTEN_PATIENCE * 10)
         group.cancel_scope.cancel()
 
@@ -101,7 +101,7 @@ async def test_lists_are_heard_of_where_resources_are_refused() -> None:
     server = Teller()
     async with anyio.create_task_group() as group:
         group.start_soon(server.listening.run, ["tools"], server.open_stream)
-        await server.listening.settled()
+        await server.listening.until_settled()
         await server.listening.want(["x://1"])
         assert server.asked == [LISTS, ALL]
 
@@ -117,7 +117,7 @@ async def test_lists_are_heard_of_where_a_refusal_also_ends_the_stream() -> None
     server = Single()
     async with anyio.create_task_group() as group:
         group.start_soon(server.listening.run, ["tools"], server.open_stream)
-        await server.listening.settled()
+        await server.listening.until_settled()
         await server.listening.want(["x://1"])
         await anyio.sleep(LISTEN_PATIENCE * 10)
         group.cancel_scope.cancel()
@@ -130,7 +130,7 @@ async def test_lists_are_heard_of_where_a_refusal_comes_late() -> None:
     server = Teller()
     async with anyio.create_task_group() as group:
         group.start_soon(server.listening.run, ["tools"], server.open_stream)
-        await server.listening.settled()
+        await server.listening.until_settled()
         server.delay = LISTEN_PATIENCE + 1
         await server.listening.want(["x://1"])
         await anyio.sleep(LISTEN_PATIENCE * 10)
@@ -150,7 +150,7 @@ async def test_a_stream_of_changes_that_ends_in_an_error_is_opened_again() -> No
     server = Failing()
     async with anyio.create_task_group() as group:
         group.start_soon(server.listening.run, ["tools"], server.open_stream)
-        await server.listening.settled()
+        await server.listening.until_settled()
         server.end()
         await anyio.sleep(LISTEN_PATIENCE * 10)
         group.cancel_scope.cancel()
@@ -163,7 +163,7 @@ async def test_a_server_with_room_for_one_stream_is_asked_for_one() -> None:
     server = Single()
     async with anyio.create_task_group() as group:
         group.start_soon(server.listening.run, ["tools"], server.open_stream)
-        await server.listening.settled()
+        await server.listening.until_settled()
         await server.listening.want([])
         await anyio.sleep(LISTEN_PATIENCE * 10)
         group.cancel_scope.cancel()

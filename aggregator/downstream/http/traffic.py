@@ -90,11 +90,11 @@ class Traffic:
         """Answer a request with what went wrong."""
         await self._hand_on(replace(error.undelivered, request=request.id))
 
-    def worked(self) -> None:
+    def note_answer(self) -> None:
         """Note that the server answers."""
         self._failures = 0
 
-    def failed(self, error: UndeliveredError) -> None:
+    def note_failure(self, error: UndeliveredError) -> None:
         """Note a failure; too many, or one that says enough, cost the link."""
         self._failures += 1
         says_enough = error.undelivered.is_unreachable or error.undelivered.is_barred
