@@ -21,6 +21,7 @@ The rooms, from the outside in. Imports point down.
     secrecy      what must not be shown or written down
     errors       the tree
     files        files that are replaced whole
+    eras         the two eras of the protocol
     json         JSON values as they came
     rate         so many in so long, and no more
     signals      tell whoever waits to look again

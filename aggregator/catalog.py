@@ -117,7 +117,7 @@ class Ready:
 
     entries: tuple[ToolEntry, ...] = ()
     since: float = 0.0
-    era: str = ""
+    protocol_version: str = ""
     """The protocol version spoken with it."""
     version: str = ""
     """The name and version it gives itself."""

@@ -43,6 +43,10 @@ class ConfigError(AggregatorError):
         self.others: tuple[ConfigError, ...] = ()
         """What else is wrong, in the order of the file."""
 
+    def tell_of(self, others: Sequence["ConfigError"]) -> None:
+        """Stand for other mistakes of the same file too."""
+        self.others = tuple(others)
+
 
 class CallError(AggregatorError):
     """A tool call that could not be completed."""

@@ -7,11 +7,11 @@ from typing import Literal
 from aggregator.catalog import Catalog, ToolEntry
 from aggregator.clients import ClientProfile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
+from aggregator.eras import Era
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
 
 Surface = Literal["promote", "hybrid", "relay", "full"]
-Era = Literal["handshake", "modern"]
 Route = Literal["direct", "CallTool", "CallReadOnlyTool"]
 
 ALWAYS_LOAD = "anthropic/alwaysLoad"

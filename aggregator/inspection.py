@@ -87,7 +87,7 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
                 "seconds": seconds,
                 "tools": len(state.entries),
                 "tokens": sum(approximate_tokens(entry) for entry in state.entries),
-                "protocol": state.era,
+                "protocol": state.protocol_version,
                 "version": state.version,
                 "instructions": state.instructions,
                 "refused": list(state.refused),

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -18,6 +18,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from aggregator.app import IDENTITY, serve_client
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.transport import Connect, Transport
+from aggregator.eras import Era
 from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
 from aggregator.memory import Memory, NoMemory
@@ -28,7 +29,6 @@ from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.server import Upstream
 from tests.transports import Severable, StreamTransport
 
-Era = Literal["handshake", "modern"]
 Context = ServerRequestContext[Any, Any]
 
 MODES: dict[Era, str] = {"handshake": "legacy", "modern": "auto"}

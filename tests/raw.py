@@ -10,6 +10,7 @@ from mcp.shared.dispatcher import CallOptions, DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.shared.transport_context import TransportContext
 
@@ -50,6 +51,7 @@ class RawServer:
         self.asked = anyio.Event()
         self.cancelled = anyio.Event()
         self._dispatcher: JSONRPCDispatcher[TransportContext] | None = None
+        self._write: Any = None
         self._listening: dict[Any, Dispatch] = {}
 
     @property
@@ -75,6 +77,10 @@ class RawServer:
         assert self._dispatcher is not None
         await self._dispatcher.notify(method, params)
 
+    async def write(self, message: types.JSONRPCMessage) -> None:
+        """Send a message that no dispatcher would."""
+        await self._write.send(SessionMessage(message))
+
     async def change(self, method: str, params: Json | None = None) -> None:
         """Tell of a change in the way of the era."""
         if self.era == "handshake":
@@ -96,6 +102,7 @@ class RawServer:
             create_client_server_memory_streams() as (ours, (read, write)),
             anyio.create_task_group() as group,
         ):
+            self._write = write
             self._dispatcher = JSONRPCDispatcher[TransportContext](read, write)
             await group.start(self._dispatcher.run, self._on_request, self._on_notify)
             yield ours

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from aggregator.app import Orders, running_fleet
 from aggregator.config import load_config
 from aggregator.names import ServerName
+from tests.peers import until
 
 pytestmark = pytest.mark.anyio
 
@@ -25,9 +27,12 @@ async def test_a_file_is_read_again_with_the_variables_it_was_read_with(tmp_path
     orders = Orders()
 
     async with running_fleet(load_config(path, variables), variables, orders) as upstream:
-        read = upstream.fleet.config
-        orders.reload()
-        reread = upstream.fleet.config
+        fleet = upstream.fleet
+        read = fleet.now.config
+        await anyio.wait_all_tasks_blocked()
+        orders.reload.send()
+        await until(lambda: fleet.now.config is not read, lambda: fleet.changed)
+        reread = fleet.now.config
 
     assert read is not reread
     for config in (read, reread):

@@ -14,7 +14,7 @@ ENTRY = ToolEntry(
 )
 CATALOG = Catalog(
     {
-        NOTES: Ready((ENTRY,), since=1.0, era="2026-07-28", version="notes 1.0"),
+        NOTES: Ready((ENTRY,), since=1.0, protocol_version="2026-07-28", version="notes 1.0"),
         BOARD: Pending("it exited with status 1", since=4.0, phase="retrying"),
         FILES: Failed("there is no command `nope`", since=2.0),
     }

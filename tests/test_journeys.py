@@ -23,16 +23,10 @@ from tests.peers import Era, Peer, aggregating, connect_to, ready, until, visiti
 
 pytestmark = pytest.mark.anyio
 
-FRAMES = 16
-"""Functions of ours that a call is inside of when it is handed to its server's transport.
-
-That is what there is now; 10 is what there should be.
-"""
-HOPS = 7
-"""Functions of ours from the report that a server is ready to the announcement of its tools.
-
-That is what there is now; 6 is what there should be.
-"""
+FRAMES = 10
+"""Functions of ours that a call is inside of when it is handed to its server's transport."""
+HOPS = 6
+"""Functions of ours from the report that a server is ready to the announcement of its tools."""
 
 ROOMS = f"{Path(aggregator.__file__).parent}/"
 

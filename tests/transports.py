@@ -1,20 +1,28 @@
 """Transports in memory, for peers that speak on a pair of the SDK's streams."""
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import anyio
 from mcp.shared.message import ClientMessageMetadata, ServerMessageMetadata, SessionMessage
-from mcp_types import JSONRPCMessage
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
-from aggregator.downstream.transport import NO_HEADERS, Headers, Received, Related, Transport
+from aggregator.downstream.transport import NO_HEADERS, Headers, Line, Received, Related, Transport
+from aggregator.json import JsonObject
 
 
 class StreamTransport:
     """A pair of the SDK's streams, `(read, write)`."""
 
     def __init__(
-        self, streams: Any, end: str = "the connection closed", last_words: Sequence[str] = ()
+        self, streams: Any, end: str = "the connection closed", last_words: Sequence[Line] = ()
     ) -> None:
         self._streams = streams
         self._end = end
@@ -42,7 +50,7 @@ class StreamTransport:
     def is_barred(self) -> bool:
         return False
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         return self._last_words
 
 
@@ -77,8 +85,88 @@ class Severable:
     def is_barred(self) -> bool:
         return self._transport.is_barred()
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         return self._transport.last_words()
+
+
+class Script:
+    """A transport on which a test says what comes, and sees what was sent."""
+
+    def __init__(self) -> None:
+        self._feed, self._inbox = anyio.create_memory_object_stream[Received](math.inf)
+        self._outward, self._outbox = anyio.create_memory_object_stream[JSONRPCMessage](math.inf)
+        self.headers: list[Headers] = []
+
+    def come(self, *items: Received) -> None:
+        """Have these come, one after another."""
+        for item in items:
+            self._feed.send_nowait(item)
+
+    def end(self) -> None:
+        """Have nothing more come."""
+        self._feed.close()
+
+    async def sent(self) -> JSONRPCMessage:
+        """Return the next message that was sent."""
+        with anyio.fail_after(5):
+            return await self._outbox.receive()
+
+    async def asked(self) -> JSONRPCRequest:
+        """Return the next message that was sent, which must be a request."""
+        message = await self.sent()
+        assert isinstance(message, JSONRPCRequest)
+        return message
+
+    async def answer(self, result: dict[str, Any]) -> JSONRPCRequest:
+        """Answer the next request that was sent, and return it."""
+        request = await self.asked()
+        self.come(JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result))
+        return request
+
+    async def refuse(self, code: int, message: str, data: object = None) -> JSONRPCRequest:
+        """Answer the next request with an error, and return it."""
+        request = await self.asked()
+        error = ErrorData(code=code, message=message, data=data)
+        self.come(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
+        return request
+
+    async def receive(self) -> Received:
+        return await self._inbox.receive()
+
+    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
+        self.headers.append(headers)
+        await self._outward.send(message)
+
+    def describe_end(self) -> str:
+        return "it said all it had to say"
+
+    def is_stuck(self) -> bool:
+        return False
+
+    def is_barred(self) -> bool:
+        return False
+
+    def last_words(self) -> Sequence[Line]:
+        return ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for stream in (self._feed, self._inbox, self._outward, self._outbox):
+            stream.close()
+
+
+class NoNews:
+    """Nobody who listens to what a link tells."""
+
+    def updated(self, uri: str) -> None: ...
+
+    def logged(self, params: JsonObject) -> None: ...
+
+    def completed(self, params: JsonObject) -> None: ...
+
+    def changed(self, kinds: Iterable[str]) -> None: ...
 
 
 def _received(item: SessionMessage) -> Received:

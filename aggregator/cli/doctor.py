@@ -18,8 +18,9 @@ from aggregator.cli.starting import await_servers
 from aggregator.cli.tables import WIDTH
 from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
+from aggregator.eras import Era
 from aggregator.errors import ConfigError
-from aggregator.exposure import Choice, Era, explain_surface
+from aggregator.exposure import Choice, explain_surface
 from aggregator.json import as_object
 from aggregator.memory import open_memory
 

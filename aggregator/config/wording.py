@@ -44,7 +44,7 @@ def first_of(errors: Iterable[ConfigError]) -> ConfigError:
     """Return the first error in the order of the file, which tells of the others."""
     every = [one for error in errors for one in (error, *error.others)]
     first, *others = sorted(every, key=lambda each: each.line or 0)
-    first.others = tuple(others)
+    first.tell_of(others)
     return first
 
 

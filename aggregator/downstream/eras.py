@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from aggregator.config import ServerConfig
-from aggregator.downstream.inflight import Era
+from aggregator.eras import Era
 from aggregator.json import as_object
 from aggregator.memory import Memory, joined
 

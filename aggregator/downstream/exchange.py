@@ -16,6 +16,7 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
@@ -82,11 +83,12 @@ class Exchange:
     """Two sides that ask and answer each other."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        self.transport = transport
+        self.closed = anyio.Event()
+        """Set when nobody will be answered any more."""
         self._numbers = count(1)
         self._waiting: dict[RequestId, _Waiter] = {}
         self._serving: dict[RequestId, anyio.CancelScope] = {}
-        self._closed = False
 
     def next_number(self) -> int:
         """Return a number for a request that no other request has."""
@@ -97,8 +99,8 @@ class Exchange:
         number: RequestId,
         method: str,
         params: Params,
-        *,
         headers: Headers = NO_HEADERS,
+        *,
         cancellable: bool = True,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
@@ -108,11 +110,11 @@ class Exchange:
             UndeliveredError: The transport could not get an answer.
             ConnectionClosedError: The connection closed before there was an answer.
         """
-        if self._closed:
+        if self.closed.is_set():
             raise ConnectionClosedError
         waiter = self._waiting[number] = _Waiter()
         try:
-            await self._transport.send(_request(number, method, params), headers)
+            await self.transport.send(_request(number, method, params), headers)
             await waiter.answered.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
@@ -137,15 +139,15 @@ class Exchange:
             async with anyio.create_task_group() as group:
                 task_status.started()
                 await self._read_all(listener, group)
-                self._close()
+                self.close()
                 group.cancel_scope.cancel()
         finally:
-            self._close()
+            self.close()
 
     async def _read_all(self, listener: Listener, group: anyio.abc.TaskGroup) -> None:
         with suppress(anyio.EndOfStream):
             while True:
-                item = await self._transport.receive()
+                item = await self.transport.receive()
                 if isinstance(item, Related):
                     self._take(item.message, item.request, listener, group)
                 else:
@@ -166,7 +168,7 @@ class Exchange:
             case Undelivered(request=number):
                 self._settle(number, item)
             case JSONRPCRequest():
-                group.start_soon(self._serve, item, related, listener)
+                self._admit(item, related, listener, group)
             case JSONRPCNotification(method="notifications/cancelled", params=params):
                 self._cancel((params or {}).get("requestId"))
             case JSONRPCNotification(method=method, params=params):
@@ -184,12 +186,29 @@ class Exchange:
         else:
             waiter.settle(outcome)
 
+    def _admit(
+        self,
+        request: JSONRPCRequest,
+        related: RequestId | None,
+        listener: Listener,
+        group: anyio.abc.TaskGroup,
+    ) -> None:
+        """Begin to serve a request, unless one under its number is being served."""
+        if request.id in self._serving:
+            group.start_soon(self._send_if_open, _refused_twin(request.id))
+            return
+        scope = self._serving[request.id] = anyio.CancelScope()
+        group.start_soon(self._serve, request, related, listener, scope)
+
     async def _serve(
-        self, request: JSONRPCRequest, related: RequestId | None, listener: Listener
+        self,
+        request: JSONRPCRequest,
+        related: RequestId | None,
+        listener: Listener,
+        scope: anyio.CancelScope,
     ) -> None:
         """Answer one request of the other side, unless it takes the request back."""
-        with anyio.CancelScope() as scope:
-            self._serving[request.id] = scope
+        with scope:
             try:
                 result = await listener.answer(related, request.method, request.params)
                 answer: JSONRPCMessage = JSONRPCResponse(
@@ -217,16 +236,21 @@ class Exchange:
             await self.notify("notifications/cancelled", reason)
 
     async def _send_if_open(self, message: JSONRPCMessage) -> None:
-        if self._closed:
+        if self.closed.is_set():
             return
         try:
-            await self._transport.send(message)
+            await self.transport.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("a message to a connection that is gone is dropped")
 
-    def _close(self) -> None:
+    def __repr__(self) -> str:
+        if self.closed.is_set():
+            return "<Exchange closed>"
+        return f"<Exchange {len(self._waiting)} waiting, {len(self._serving)} serving>"
+
+    def close(self) -> None:
         """Tell everybody who waits that there will be no answer."""
-        self._closed = True
+        self.closed.set()
         for waiter in self._waiting.values():
             if not waiter.answered.is_set():
                 waiter.settle(None)
@@ -237,6 +261,12 @@ async def _do(rest: Rest) -> None:
         await rest()
     except Exception:
         logger.exception("a notification could not be passed on")
+
+
+def _refused_twin(number: RequestId) -> JSONRPCError:
+    """Refuse a request under a number that is taken: nobody could tell their answers apart."""
+    error = ErrorData(code=INVALID_REQUEST, message="A request with this id is under way")
+    return JSONRPCError(jsonrpc="2.0", id=number, error=error)
 
 
 def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import anyio
 
 from aggregator.downstream.exchange import REQUEST_FAILURES
-from aggregator.downstream.link import LinkLostError
-from aggregator.downstream.stdio.child import NOT_A_MESSAGE
+from aggregator.downstream.introduction import LinkLostError
 from aggregator.downstream.stdio.process import SpawnError
-from aggregator.downstream.transport import UndeliveredError
+from aggregator.downstream.transport import Line, UndeliveredError
 
 FAILURES = (
     *REQUEST_FAILURES,
@@ -43,56 +42,55 @@ _NOISE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class Failure:
     """One end of a connection, or of the attempt at one."""
 
     reason: str
     ready_for: float | None = None
     """Seconds the server had been ready, `None` if it never was."""
-    hopeless: bool = False
+    is_hopeless: bool = False
     """Whether trying again is pointless until something changes."""
     retry_after: float = 0.0
     """Seconds it asked to be left alone."""
     last_words: tuple[str, ...] = ()
     """The last lines of its standard error."""
 
-    def with_words(self, lines: Sequence[str]) -> "Loss":
+    def with_words(self, lines: Sequence[Line]) -> "Failure":
         """Add what the server said last, which often says more than how it ended."""
-        said = tuple(line for line in lines if line.strip())[-LAST_WORDS:]
+        said = [line for line in lines if line.text.strip()][-LAST_WORDS:]
         if not said:
             return self
-        return replace(
-            self, reason=f"{self.reason}; {_quoted(telling_line(said))}", last_words=said
-        )
+        reason = f"{self.reason}; {_quote(telling_line(said))}"
+        return replace(self, reason=reason, last_words=tuple(map(str, said)))
 
 
-def telling_line(lines: Sequence[str]) -> str:
+def telling_line(lines: Sequence[Line]) -> Line:
     """Return the line that says most of why: the last that tells of an error, or else the last."""
-    worth = [line for line in lines if not _NOISE.match(line)] or list(lines)
+    worth = [line for line in lines if not _NOISE.match(line.text)] or list(lines)
     ends = _ends_of_tracebacks(worth)
-    errors = [line for at, line in enumerate(worth) if at in ends or _ERROR.search(line)]
-    return (errors or worth)[-1].strip()
+    errors = [line for at, line in enumerate(worth) if at in ends or _ERROR.search(line.text)]
+    return (errors or worth)[-1]
 
 
-def _ends_of_tracebacks(lines: Sequence[str]) -> set[int]:
+def _ends_of_tracebacks(lines: Sequence[Line]) -> set[int]:
     """Return where Python says what was raised: the first line after the frames."""
     ends: set[int] = set()
     inside = False
     for at, line in enumerate(lines):
-        if line.startswith("Traceback "):
+        if line.text.startswith("Traceback "):
             inside = True
-        elif inside and not line[0].isspace():
+        elif inside and not line.text[0].isspace():
             ends.add(at)
             inside = False
     return ends
 
 
-def _quoted(line: str) -> str:
+def _quote(line: Line) -> str:
     """Say where a server said what it said last."""
-    if line.startswith(NOT_A_MESSAGE):
-        words = shortened(line.removeprefix(NOT_A_MESSAGE))
+    words = shortened(line.text.strip())
+    if line.is_noise:
         return f"it wrote `{words}` to standard output instead of messages"
-    return f"its last words: {shortened(line)}"
+    return f"its last words: {words}"
 
 
 def shortened(text: str) -> str:
@@ -100,14 +98,14 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
-def explain(error: BaseException, connect_timeout: float) -> Loss:
+def explain(error: BaseException, connect_timeout: float) -> Failure:
     """Say in words what stood in the way of a connection."""
     if isinstance(error, UndeliveredError):
         why = error.undelivered
-        return Loss(why.reason, hopeless=why.is_barred, retry_after=why.retry_after)
+        return Failure(why.reason, is_hopeless=why.is_barred, retry_after=why.retry_after)
     if isinstance(error, TimeoutError):
-        return Loss(f"it was not ready within {connect_timeout:g} s")
-    return Loss(in_words(error), hopeless=_is_hopeless(error))
+        return Failure(f"it was not ready within {connect_timeout:g} s")
+    return Failure(in_words(error), is_hopeless=_is_hopeless(error))
 
 
 def _is_hopeless(error: BaseException) -> bool:

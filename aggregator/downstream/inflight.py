@@ -4,15 +4,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import anyio
 
+from aggregator.eras import Era
 from aggregator.json import JsonObject
 
-Era = Literal["handshake", "modern"]
-
-Announce = Callable[[str, JsonObject], None]
+Notify = Callable[[str, JsonObject], None]
 """Has a client told something, `(method, params)`, in its own time."""
 
 MAX_NOTICES = 256
@@ -47,7 +46,7 @@ class Caller(Protocol):
         ...
 
     @property
-    def announce(self) -> Announce:
+    def notify(self) -> Notify:
         """Passes on a notification that belongs to none of its requests."""
         ...
 
@@ -71,7 +70,7 @@ class Patience:
         self._pauses = 0
         scope.deadline = min(now + between, self._latest)
 
-    def progressed(self) -> None:
+    def note_progress(self) -> None:
         """Begin to wait anew, because the server has shown that it is at work."""
         if not self._pauses:
             self._scope.deadline = min(anyio.current_time() + self._between, self._latest)
@@ -87,11 +86,11 @@ class Patience:
         finally:
             self._pauses -= 1
             self._latest += anyio.current_time() - began
-            self.progressed()
+            self.note_progress()
 
 
-class Call:
-    """One request under way, and its client."""
+class ClientCall:
+    """One request of a client, under way."""
 
     def __init__(self, caller: Caller, patience: Patience) -> None:
         self.caller = caller
@@ -110,17 +109,21 @@ class Call:
     def hear(self, method: str, params: JsonObject) -> bool:
         """Take a notification in the order it came; say whether somebody is passing them on."""
         if method == "notifications/progress":
-            self._patience.progressed()
+            self._patience.note_progress()
         self._notices.append((method, params))
         if self._turn is None:
             self._turn = anyio.Lock(fast_acquire=True)
         was_being_told, self._is_being_told = self._is_being_told, True
         return was_being_told
 
+    @property
+    def has_heard(self) -> bool:
+        """Whether the server has said anything; of most calls there is nothing but the result."""
+        return self._turn is not None
+
     async def deliver(self) -> None:
         """Pass on what has been heard, in order."""
         if self._turn is None:
-            # Most calls have nothing to tell but their result.
             return
         async with self._turn:
             while self._notices:
@@ -138,11 +141,11 @@ class InFlight:
     """The calls under way on one link, by request id."""
 
     def __init__(self) -> None:
-        self._calls: dict[str | int, Call] = {}
+        self._calls: dict[str | int, ClientCall] = {}
         self._given_up = deque[tuple[float, object]](maxlen=MAX_GIVEN_UP)
 
     @contextmanager
-    def entered(self, number: int, call: Call) -> Generator[None, None, None]:
+    def entered(self, number: int, call: ClientCall) -> Generator[None, None, None]:
         """Keep a call for the length of the block."""
         self._calls[number] = call
         try:
@@ -153,11 +156,11 @@ class InFlight:
         finally:
             del self._calls[number]
 
-    def progressing(self, token: object) -> Call | None:
+    def progressing(self, token: object) -> ClientCall | None:
         """Return the call that a progress token belongs to."""
         return self._calls.get(token) if isinstance(token, int) else None
 
-    def meant(self, number: str | int | None = None) -> Call | None:
+    def meant(self, number: str | int | None = None) -> ClientCall | None:
         """Return the call that something a server says must belong to, if there is only one.
 
         Over HTTP the server says to which request. A pipe does not tell: what fits the calls of
@@ -174,6 +177,9 @@ class InFlight:
     def is_idle(self) -> bool:
         """Whether nothing that the server says can belong to a call."""
         return not self._calls and not self._lingering()
+
+    def __len__(self) -> int:
+        return len(self._calls)
 
     def _lingering(self) -> set[object]:
         """Return whose calls were given up so recently that their server may still be at them."""

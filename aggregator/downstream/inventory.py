@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import anyio
@@ -14,6 +14,7 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from aggregator.catalog import Offers, Ready, ToolEntry
 from aggregator.config import ServerConfig
+from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
 from aggregator.downstream.intake import (
     MAX_REFUSALS,
     PROMPT,
@@ -46,7 +47,15 @@ LISTING_PATIENCE = 15.0
 """Seconds that a list besides the first one of tools may take."""
 
 
-async def list_tools(server: ServerConfig, link: Link) -> Ready:
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a server offers, and which arguments of its tools are repeated in headers."""
+
+    state: Ready
+    mirrored: Mirrored
+
+
+async def list_tools(server: ServerConfig, link: Link) -> Inventory:
     """List a server's tools and make a state of them.
 
     Raises:
@@ -55,32 +64,34 @@ async def list_tools(server: ServerConfig, link: Link) -> Ready:
     intake = Intake(TOOL, server.allows)
     admitted = await list_all(link, "tools", intake)
     named, refused = named_tools(server, admitted)
-    entries = [_measured(entry_of(server, *each)) async for each in _in_turns(named)]
+    entries = [_measure(entry_of(server, *each)) async for each in _in_turns(named)]
+    mirrored = NOTHING_MIRRORED
     if link.peer.era == "modern":
-        entries, invalid = await _mirrored(link, entries)
+        entries, mirrored, invalid = await _mirror(entries)
         refused = [*refused, *invalid]
     complain(server, refused)
     capabilities = link.peer.capabilities
-    return Ready(
+    state = Ready(
         entries=tuple(entries),
         since=anyio.current_time(),
-        era=link.peer.protocol_version,
+        protocol_version=link.peer.protocol_version,
         version=f"{link.peer.name} {link.peer.version}".strip(),
         instructions=clean(link.peer.instructions)[:MAX_INSTRUCTIONS],
         refused=tuple(refused),
         unmatched=unmatched(server, intake),
         offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
     )
+    return Inventory(state, mirrored)
 
 
-def _measured(entry: ToolEntry) -> ToolEntry:
+def _measure(entry: ToolEntry) -> ToolEntry:
     """Have an entry know how long it is, before somebody waits for the sum of thousands."""
     _ = entry.characters
     return entry
 
 
-async def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntry], list[str]]:
-    """Note which arguments are repeated in headers; leave out tools that say it wrongly."""
+async def _mirror(entries: list[ToolEntry]) -> tuple[list[ToolEntry], Mirrored, list[str]]:
+    """Find which arguments are repeated in headers; leave out tools that say it wrongly."""
     kept, refused = list[ToolEntry](), list[str]()
     mirrored = dict[object, dict[tuple[str, ...], str]]()
     async for entry in _in_turns(entries):
@@ -90,8 +101,7 @@ async def _mirrored(link: Link, entries: list[ToolEntry]) -> tuple[list[ToolEntr
         kept.append(entry)
         if headers := x_mcp_header_map(entry.input_schema):
             mirrored[entry.own_name] = headers
-    link.mirrored = mirrored
-    return kept, refused[:MAX_REFUSALS]
+    return kept, mirrored, refused[:MAX_REFUSALS]
 
 
 async def list_prompts(server: ServerConfig, link: Link, known: Offers) -> Offers:

@@ -12,6 +12,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
 from aggregator.json import JsonObject, as_object
+from aggregator.signals import Signal
 
 LISTEN_PATIENCE = 5.0
 """Seconds to wait for a server to acknowledge that it will tell of changes."""
@@ -35,8 +36,8 @@ class _Stream:
 class Listening:
     """What is wanted of a server's changes; a new stream is open before the old one is closed."""
 
-    def __init__(self, kinds: Iterable[str], *, missed: Callable[[], None]) -> None:
-        self._kinds = tuple(kinds)
+    def __init__(self, *, missed: Callable[[], None]) -> None:
+        self._kinds: tuple[str, ...] = ()
         self._missed = missed
         self._uris: frozenset[str] = frozenset()
         self._numbers = count(1)
@@ -45,26 +46,28 @@ class Listening:
         """What the server did not want to tell of, since something else was last wanted."""
         self._is_due = False
         """Whether something else is wanted than was last asked for."""
-        self._stirred = anyio.Event()
-        """Set when something else is wanted, or a stream has ended."""
+        self._stirred = Signal()
+        """Sent when something else is wanted or settled, or a stream has ended."""
         self._was_interrupted = False
-        self._settled = anyio.Event()
+        self._is_settled = False
+        """Whether the server has been asked for what is wanted now, and has had its say."""
 
-    async def settled(self) -> None:
+    async def until_settled(self) -> None:
         """Wait, within bounds, until the server has acknowledged what is wanted now."""
         with anyio.move_on_after(LISTEN_PATIENCE):
-            await self._settled.wait()
+            while not self._is_settled:
+                await self._stirred.wait()
 
     async def want(self, uris: Iterable[str]) -> None:
         """Be told also when these resources change, and no others."""
         self._uris = frozenset(uris)
-        self._settled = anyio.Event()
+        self._is_settled = False
         self._refused.clear()
         self._is_due = True
-        self._stirred.set()
-        await self.settled()
+        self._stirred.send()
+        await self.until_settled()
 
-    def acknowledged(self, params: JsonObject) -> None:
+    def acknowledge(self, params: JsonObject) -> None:
         """Take the server's word that a stream is open."""
         number = as_object(params.get("_meta")).get(SUBSCRIPTION_ID_META_KEY)
         if number in (None, self._latest.number):
@@ -73,17 +76,19 @@ class Listening:
             self._was_interrupted = False
             self._missed()
 
-    async def run(self, open_stream: Open) -> None:
-        """Hold a stream open for as long as this task lives and the server does not refuse."""
+    async def run(self, kinds: Iterable[str], open_stream: Open) -> None:
+        """Hold a stream of the changes of these lists open until the server refuses."""
+        self._kinds = tuple(kinds)
         async with anyio.create_task_group() as group:
             held = None
             while True:
                 self._is_due = False
-                held = await self._replaced(held, group, open_stream)
-                self._settled.set()
+                held = await self._replace(held, group, open_stream)
+                self._is_settled = True
+                self._stirred.send()
                 await self._rest(held)
 
-    async def _replaced(
+    async def _replace(
         self, held: _Stream | None, group: anyio.abc.TaskGroup, open_stream: Open
     ) -> _Stream | None:
         """Close the earlier stream once a fresh one is open; keep it if that was refused."""
@@ -124,12 +129,11 @@ class Listening:
             if not (stream.is_refused or stream.scope.cancel_called):
                 # What changes until the next acknowledgement goes untold.
                 self._was_interrupted = True
-            self._stirred.set()
+            self._stirred.send()
 
     async def _rest(self, held: _Stream | None) -> None:
         """Wait until something else is wanted, or the stream is to be opened again."""
         while not self._is_due and (held is None or not held.is_over):
-            self._stirred = anyio.Event()
             await self._stirred.wait()
         if held is not None and held.is_over:
             await anyio.sleep(LISTEN_PATIENCE)

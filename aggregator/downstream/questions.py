@@ -8,7 +8,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.inflight import Announce, Call, Caller
+from aggregator.downstream.inflight import Caller, ClientCall, Notify
 from aggregator.json import JsonObject, as_object, items
 from aggregator.names import ServerName
 from aggregator.rate import Rate
@@ -37,10 +37,10 @@ class Questions:
     def __init__(self, server: ServerName) -> None:
         self._server = server
         self._rate = Rate(QUESTIONS_AT_ONCE, within=QUESTIONS_WITHIN)
-        self._elsewhere = OrderedDict[object, Announce]()
+        self._elsewhere = OrderedDict[object, Notify]()
 
     async def answer(
-        self, call: Call | None, method: str, params: Mapping[str, Any] | None
+        self, call: ClientCall | None, method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """Pass a question on to the client it is meant for.
 
@@ -63,22 +63,22 @@ class Questions:
         self._note(params or {}, call.caller)
         return await call.ask(method, labelled(self._server, method, params or {}))
 
-    def asked_by(self, error: MCPError, caller: Caller) -> None:
+    def note_refusal(self, error: MCPError, caller: Caller) -> None:
         """Take note of what a server asks by refusing a request until it is done."""
         if error.code == types.URL_ELICITATION_REQUIRED:
             for each in items(as_object(error.data).get("elicitations")):
                 self._note(as_object(each), caller)
 
-    def completed(self, params: JsonObject) -> None:
+    def complete(self, params: JsonObject) -> None:
         """Tell who was asked to go elsewhere that the server knows of the end of it."""
-        announce = self._elsewhere.pop(params.get("elicitationId"), None)
-        if announce is not None:
-            announce("notifications/elicitation/complete", params)
+        notify = self._elsewhere.pop(params.get("elicitationId"), None)
+        if notify is not None:
+            notify("notifications/elicitation/complete", params)
 
     def _note(self, params: JsonObject, caller: Caller) -> None:
         number = params.get("elicitationId")
         if isinstance(number, str) and params.get("mode", "url") == "url":
-            self._elsewhere[number] = caller.announce
+            self._elsewhere[number] = caller.notify
         while len(self._elsewhere) > MAX_ELSEWHERE:
             self._elsewhere.popitem(last=False)
 

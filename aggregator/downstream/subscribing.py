@@ -50,14 +50,14 @@ class Subscribing:
         if link is None or not _lets_subscribe(link):
             return
         if link.peer.era == "modern":
-            await link.listening.want(self._wanted)
+            await link.want(self._wanted)
             return
         # Who wants something new need not wait for what has become of the rest.
         unsettled = (self._wanted - before) or (self._wanted ^ self._confirmed)
-        if refused := await self._settled(link, unsettled):
+        if refused := await self._settle(link, unsettled):
             raise NotWatchedError(refused)
 
-    async def _settled(self, link: Link, unsettled: Collection[str]) -> dict[str, MCPError]:
+    async def _settle(self, link: Link, unsettled: Collection[str]) -> dict[str, MCPError]:
         """Have a server tell of what is wanted, each on its own; return what it refuses."""
         name = self._server.name
         late = MCPError(types.REQUEST_TIMEOUT, f"The server `{name}` did not answer in time")
@@ -67,7 +67,7 @@ class Subscribing:
         async def settle(uri: str) -> None:
             async with at_once:
                 try:
-                    await self._settle(link, confirmed, uri)
+                    await self._settle_one(link, confirmed, uri)
                     del refused[uri]
                 except MCPError as error:
                     refused[uri] = error
@@ -82,7 +82,7 @@ class Subscribing:
                     group.start_soon(settle, uri)
         return refused
 
-    async def _settle(self, link: Link, confirmed: set[str], uri: str) -> None:
+    async def _settle_one(self, link: Link, confirmed: set[str], uri: str) -> None:
         """Subscribe to a resource, or no longer, until that is as it is wanted."""
         async with self._turns.setdefault(uri, anyio.Lock()):
             while (uri in self._wanted) != (uri in confirmed):

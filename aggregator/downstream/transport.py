@@ -39,6 +39,18 @@ class Undelivered:
     """Which request it was, once that is known."""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that a server wrote besides its messages, safe to show."""
+
+    text: str
+    is_noise: bool = False
+    """Whether it stood on standard output, where only messages belong."""
+
+    def __str__(self) -> str:
+        return f"not a message on standard output: {self.text}" if self.is_noise else self.text
+
+
 Received = JSONRPCMessage | Related | Undelivered
 """What comes from a transport, in the order it came."""
 
@@ -90,8 +102,8 @@ class Transport(Protocol):
         """Whether a new connection would be pointless until something changes."""
         ...
 
-    def last_words(self) -> Sequence[str]:
-        """Return the last lines of its standard error, safe to show."""
+    def last_words(self) -> Sequence[Line]:
+        """Return the last lines of what a server wrote besides its messages."""
         ...
 
 

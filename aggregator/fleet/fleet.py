@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Collection
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -12,8 +13,9 @@ import anyio.abc
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
+from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.questions import joint
-from aggregator.downstream.server import Downstream, Surroundings
+from aggregator.downstream.server import Downstream
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.now import Now
@@ -37,17 +39,8 @@ STARTING_PACE = 0.25
 """Seconds the next server waits at the most while that many are still starting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One server of the fleet, as it was configured."""
-
-    server: ServerConfig
-    downstream: Downstream
-    scope: anyio.CancelScope
-
-
-class Events(Protocol):
-    """Takes note of what servers say by themselves; must not block."""
+class FleetEvents(Protocol):
+    """What servers tell of that is no state of theirs; nothing of it may block."""
 
     def updated(self, server: ServerName, uri: str, /) -> None:
         """Take note that a server says a resource has changed."""
@@ -58,14 +51,23 @@ class Events(Protocol):
         ...
 
 
-class _Nobody:
-    """Where nobody wants to know."""
+class NoEvents:
+    """Nobody is interested."""
 
     def updated(self, _server: ServerName, _uri: str, /) -> None:
-        """Do nothing."""
+        """Forget it."""
 
     def logged(self, _server: ServerName, _params: JsonObject, /) -> None:
-        """Do nothing."""
+        """Forget it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One server of the fleet, as it was configured."""
+
+    server: ServerConfig
+    downstream: Downstream
+    scope: anyio.CancelScope
 
 
 class Fleet:
@@ -80,9 +82,8 @@ class Fleet:
         jitter: Callable[[], float] = random.random,
         memory: Memory | None = None,
         meaning: Meaning | None = None,
-        events: Events | None = None,
+        events: FleetEvents | None = None,
     ) -> None:
-        events = events or _Nobody()
         self.now = Now.starting(config, anyio.current_time())
         """The one cell that requests read. Replaced, never changed."""
         self.changed = Signal()
@@ -91,24 +92,19 @@ class Fleet:
         self._clients: list[JsonObject] = []
         self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or NoMemory())
-        around = Surroundings(
-            report=self._report,
-            identity=identity,
-            capabilities=lambda: joint(self._clients),
-            on_updated=events.updated,
-            on_logged=events.logged,
-            recall_era=eras.recall,
-            note_era=eras.note,
-        )
+        ours = Ourselves(identity, lambda: joint(self._clients))
+        self._events = events or NoEvents()
 
         def recruit(server: ServerConfig) -> Member:
             return Member(
                 server,
                 Downstream(
                     server,
-                    connect=connect(server),
+                    connect(server),
+                    self,
+                    ours=ours,
+                    eras=eras,
                     jitter=jitter,
-                    around=around,
                     watched=self._watched.get(server.name, frozenset()),
                 ),
                 anyio.CancelScope(),
@@ -126,7 +122,7 @@ class Fleet:
         from aggregator.fleet.indexing import Indexing  # noqa: PLC0415 - see above
 
         servers = list(self.now.config.enabled)
-        return Indexing(servers, describe=self._description, show=self._show)
+        return Indexing(servers, describe=self._description)
 
     @property
     def index(self) -> "Index":
@@ -139,7 +135,7 @@ class Fleet:
         """Keep every server connected until cancelled."""
         async with anyio.create_task_group() as group:
             task_status.started()
-            group.start_soon(self._indexing.run)
+            group.start_soon(self._show_what_is_read)
             while True:
                 while self._leavers:
                     group.start_soon(_let_go, self._leavers.pop())
@@ -248,18 +244,29 @@ class Fleet:
         servers = self.now.catalog.servers.items()
         return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
 
-    def _report(self, server: ServerName, state: ServerState) -> None:
+    def reported(self, server: ServerName, state: ServerState) -> None:
+        """Take note of a server's new state."""
         if self._indexing.take(server, self._state(server), state):
-            self._show(server, state)
+            self._become(self.now.with_state(server, state))
 
-    def _show(self, server: ServerName, state: ServerState) -> None:
-        self._become(self.now.with_state(server, state))
+    async def _show_what_is_read(self) -> None:
+        async with aclosing(self._indexing.read()) as read:
+            async for server, state in read:
+                self._become(self.now.with_state(server, state))
 
     def _become(self, now: Now) -> None:
         """Have requests that come from here on work on another value."""
         self.now = now
         self.meaning.follow(now.catalog)
         self.changed.send()
+
+    def updated(self, server: ServerName, uri: str) -> None:
+        """Take note that a server says a resource has changed."""
+        self._events.updated(server, uri)
+
+    def logged(self, server: ServerName, params: JsonObject) -> None:
+        """Take note of a log message that belongs to no call."""
+        self._events.logged(server, params)
 
     def _description(self, server: ServerName) -> str:
         return self.now.descriptions.get(server, "")

@@ -1,34 +1,30 @@
 """The index in step with the catalog: tools are read a few at a time, and shown all at once."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import closing
 
-import anyio
 import anyio.lowlevel
 
-from aggregator.catalog import Ready, ServerState
+from aggregator.catalog import Ready, ServerState, ToolEntry
 from aggregator.names import ServerName
 from aggregator.search import Index, documents
+from aggregator.signals import Signal
 
 AT_ONCE = 2
 """Tools that are read before others have their turn: half a millisecond of work."""
 
 
 class Indexing:
-    """Reads the tools of servers that are ready, and only then has them shown."""
+    """Reads the tools of servers that are ready, and only then hands them on to be shown."""
 
     def __init__(
-        self,
-        order: Sequence[ServerName],
-        *,
-        describe: Callable[[ServerName], str],
-        show: Callable[[ServerName, Ready], None],
+        self, order: Sequence[ServerName], *, describe: Callable[[ServerName], str]
     ) -> None:
         self.index = Index(order)
         self._describe = describe
-        self._show = show
         self._arriving: dict[ServerName, Ready] = {}
-        self._work = anyio.Event()
+        self._is_due = False
+        self._work = Signal()
 
     def take(self, server: ServerName, before: ServerState, after: ServerState) -> bool:
         """Take note of a server's new state; return whether it can be shown already."""
@@ -37,20 +33,24 @@ class Indexing:
             self.index.hide(server)
         elif not (isinstance(before, Ready) and before.entries is after.entries):
             self._arriving[server] = after
-        self._work.set()
+        self._is_due = True
+        self._work.send()
         return server not in self._arriving
 
-    async def run(self) -> None:
-        """Read what arrives, and forget what has left, until cancelled."""
+    async def read(self) -> AsyncGenerator[tuple[ServerName, Ready], None]:
+        """Read what arrives, and forget what has left; yield each server that can be found now."""
         while True:
-            await self._work.wait()
-            self._work = anyio.Event()
+            while not self._is_due:
+                await self._work.wait()
+            self._is_due = False
             while self._arriving:
-                await self._read(next(iter(self._arriving)))
+                server = next(iter(self._arriving))
+                if await self._stage(server, self._arriving[server].entries):
+                    yield server, self._arriving.pop(server)
             await _in_turns(self.index.tidy(), lambda: True)
 
-    async def _read(self, server: ServerName) -> None:
-        entries = self._arriving[server].entries
+    async def _stage(self, server: ServerName, entries: Sequence[ToolEntry]) -> bool:
+        """Read a server's tools; say whether they can be found, or something else has come."""
 
         def is_wanted() -> bool:
             newest = self._arriving.get(server)
@@ -58,8 +58,7 @@ class Indexing:
 
         read = documents(server, entries, self._describe(server))
         with closing(self.index.stage(server, read)) as steps:
-            if await _in_turns(steps, is_wanted):
-                self._show(server, self._arriving.pop(server))
+            return await _in_turns(steps, is_wanted)
 
 
 async def _in_turns(steps: Generator[None, None, None], is_wanted: Callable[[], bool]) -> bool:

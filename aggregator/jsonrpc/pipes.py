@@ -27,6 +27,7 @@ from aggregator.jsonrpc.decoding import Decoded, Noise, decode
 from aggregator.jsonrpc.framing import Framing, Overlong
 from aggregator.jsonrpc.outbox import LINE_BREAK, Outbox
 from aggregator.jsonrpc.source import Source
+from aggregator.signals import Signal
 
 WAITING_BYTES = 64 * 1024
 """Bytes that may wait for a full pipe before the next request has to."""
@@ -180,9 +181,8 @@ class MessageWriter:
         self._pipe = pipe
         self._fd = pipe.fileno()
         self._waiting = Outbox()
-        self._wake = anyio.Event()
-        self._room: anyio.Event | None = None
-        self._emptied: anyio.Event | None = None
+        self._filled = Signal()
+        self._drained = Signal()
         self.broken = anyio.Event()
         """Set when the other side no longer reads."""
         self.blocked_since: float | None = None
@@ -208,8 +208,7 @@ class MessageWriter:
     async def room(self) -> None:
         """Wait until not too much is waiting."""
         while self.is_full:
-            self._room = self._room or anyio.Event()
-            await self._room.wait()
+            await self._drained.wait()
 
     def send_now(self, message: JSONRPCMessage, most: int = MAX_WAITING_BYTES) -> None:
         """Write a message that may be lost, if far too much is waiting already."""
@@ -240,22 +239,21 @@ class MessageWriter:
                 return
             if written > len(line):
                 return
-            self._wake.set()
+            self._filled.send()
         self._waiting.add(line, written)
 
     async def flush(self) -> None:
         """Wait until nothing is waiting to be written."""
         while self._waiting.size:
-            self._emptied = self._emptied or anyio.Event()
-            await self._emptied.wait()
+            await self._drained.wait()
 
     async def run(self) -> None:
         """Write what a full pipe has left waiting, for as long as somebody reads."""
         try:
             while not self.broken.is_set():
-                await self._wake.wait()
-                self._wake = anyio.Event()
-                while not self._write_some():
+                if self._write_some():
+                    await self._filled.wait()
+                else:
                     await anyio.wait_writable(self._fd)
         except anyio.ClosedResourceError:
             return
@@ -274,7 +272,7 @@ class MessageWriter:
             while self._waiting.size:
                 self._waiting.write_to(self._fd)
                 self.blocked_since = None
-                self._open_room()
+                self._drained.send()
         except BlockingIOError:
             if self.blocked_since is None:
                 self.blocked_since = anyio.current_time()
@@ -282,23 +280,12 @@ class MessageWriter:
         except OSError:
             self.broken.set()
             self._forget()
-        self._tell_emptied()
         return True
 
     def _forget(self) -> None:
         self._waiting.clear()
         self.blocked_since = None
-        self._open_room()
-
-    def _tell_emptied(self) -> None:
-        if self._emptied is not None:
-            self._emptied.set()
-            self._emptied = None
-
-    def _open_room(self) -> None:
-        if self._room is not None and not self.is_full:
-            self._room.set()
-            self._room = None
+        self._drained.send()
 
     async def __aenter__(self) -> Self:
         return self

@@ -38,7 +38,7 @@ class Source:
             if (loop := self._watching or _asyncio_loop()) is None:
                 await anyio.wait_readable(self._fd)
             else:
-                await self._watched(loop)
+                await self._watch(loop)
         chunk, self._chunk = self._chunk, None
         return chunk
 
@@ -53,7 +53,7 @@ class Source:
         else:
             self._wake()
 
-    async def _watched(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait until the loop has read something."""
         if self._watching is None:
             loop.add_reader(self._fd, self._on_readable)

@@ -37,18 +37,13 @@ class Subject:
     tell: Callable[[], Awaitable[None]]
     shown: Shown = field(default_factory=Shown)
 
-    def begin(self) -> None:
-        """Take the list as it is for known."""
+    def note(self) -> None:
+        """Take the list as it is now for known."""
         self.shown.show(self.look())
 
     def is_stale(self) -> bool:
         """Say whether the client would be given another list than it knows of."""
         return self.shown.is_stale(self.look())
-
-    async def announce(self) -> None:
-        """Tell of the list as it is now."""
-        self.begin()
-        await self.tell()
 
 
 async def announce(changed: Signal, subjects: Sequence[Subject]) -> None:
@@ -58,11 +53,12 @@ async def announce(changed: Signal, subjects: Sequence[Subject]) -> None:
     is not announced, and the last state always is.
     """
     for subject in subjects:
-        subject.begin()
+        subject.note()
     while True:
         stale = [subject for subject in subjects if subject.is_stale()]
         for subject in stale:
-            await subject.announce()
+            subject.note()
+            await subject.tell()
         if stale:
             await anyio.sleep(RESTING)
         else:

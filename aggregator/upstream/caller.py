@@ -8,12 +8,13 @@ from mcp.server import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, RootModel, ValidationError
 
-from aggregator.downstream.inflight import Announce, Era
+from aggregator import eras
+from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.questions import declared
+from aggregator.eras import Era
 from aggregator.json import JsonObject, as_object
 from aggregator.upstream.conversation import Conversation
 
@@ -40,7 +41,7 @@ class ContextCaller:
         """Tells one client from another: without a session, each request is one of its own."""
         meta = as_object((ctx.params or {}).get("_meta"))
         self.capabilities: JsonObject = self._declared(meta, conversation)
-        self.announce: Announce = conversation.notices.put
+        self.notify: Notify = conversation.notices.put
         """Reaches only clients with a session: nobody else can be told anything by itself."""
         self._token = meta.get("progressToken")
         wanted = meta.get(types.LOG_LEVEL_META_KEY)
@@ -126,7 +127,7 @@ def reaches(level: object, least: str) -> bool:
 
 def era_of(ctx: Context) -> Era:
     """Return the era in which a client speaks."""
-    return "modern" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
+    return eras.era_of(ctx.protocol_version)
 
 
 def introduced(ctx: Context) -> JsonObject:

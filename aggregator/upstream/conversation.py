@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
 from aggregator.config.values import MAX_LOADED
-from aggregator.downstream.inflight import Era
+from aggregator.eras import Era
 from aggregator.json import JsonObject
 from aggregator.names import ToolName
 from aggregator.signals import Signal

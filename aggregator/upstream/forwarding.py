@@ -7,12 +7,12 @@ from typing import Any
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aggregator.catalog import Ready
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.questions import refusal_labelled
 from aggregator.downstream.server import Downstream
+from aggregator.eras import is_modern
 from aggregator.errors import CallError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
@@ -158,7 +158,7 @@ def _binding(forward: Forward, caller: ContextCaller) -> Binding:
 
 def _speaks_modern(now: Now, server: ServerName) -> bool:
     state = now.catalog.servers.get(server)
-    return isinstance(state, Ready) and state.era in MODERN_PROTOCOL_VERSIONS
+    return isinstance(state, Ready) and is_modern(state.protocol_version)
 
 
 def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.inflight import Announce, Caller, Era
+from aggregator.downstream.inflight import Caller, Notify
+from aggregator.eras import Era
 from aggregator.json import JsonObject, is_object
 from aggregator.signals import Signal
 
@@ -76,8 +77,8 @@ class _Call:
         return self.caller.log_level
 
     @property
-    def announce(self) -> Announce:
-        return self.caller.announce
+    def notify(self) -> Notify:
+        return self.caller.notify
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Pass a notification on to whichever request of the client is there now."""

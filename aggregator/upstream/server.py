@@ -24,9 +24,9 @@ from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
 from aggregator import __version__
-from aggregator.downstream.inflight import Era
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.questions import declared
+from aggregator.eras import Era
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import as_object, is_object
 from aggregator.names import ToolName

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aggregator.downstream.failure import LAST_WORDS, Loss, telling_line
-from aggregator.downstream.stdio.child import NOT_A_MESSAGE
+from aggregator.downstream.failure import LAST_WORDS, Failure, telling_line
+from aggregator.downstream.transport import Line
 
 NODE = """\
 node:internal/modules/cjs/loader:1080
@@ -75,23 +75,25 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
     ],
 )
 def test_the_line_that_says_most_is_found_among_the_last(said: str, telling: str) -> None:
-    assert telling_line([line for line in said.splitlines() if line.strip()]) == telling
+    lines = [Line(line) for line in said.splitlines() if line.strip()]
+
+    assert telling_line(lines) == Line(telling)
 
 
 def test_the_last_lines_are_kept_and_a_long_one_is_cut_in_the_reason() -> None:
     lines = [*map(str, range(100)), "x" * 1000]
 
-    loss = Loss("it exited with status 1").with_words(lines)
+    failure = Failure("it exited with status 1").with_words([Line(line) for line in lines])
 
-    assert loss.last_words == tuple(lines[-LAST_WORDS:])
-    assert loss.reason == f"it exited with status 1; its last words: {'x' * 300}…"
+    assert failure.last_words == tuple(lines[-LAST_WORDS:])
+    assert failure.reason == f"it exited with status 1; its last words: {'x' * 300}…"
 
 
 def test_a_server_that_prints_in_place_of_speaking_is_quoted() -> None:
-    said = ["loading", f"{NOT_A_MESSAGE}hello world"]
+    said = [Line("loading"), Line("hello world", is_noise=True)]
 
-    loss = Loss("it was not ready within 6 s").with_words(said)
+    failure = Failure("it was not ready within 6 s").with_words(said)
 
-    assert loss.reason == (
+    assert failure.reason == (
         "it was not ready within 6 s; it wrote `hello world` to standard output instead of messages"
     )

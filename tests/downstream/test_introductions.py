@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.catalog import Ready
 from aggregator.downstream.eras import REMEMBERED_FOR, Eras
-from aggregator.downstream.link import PROBE_HEAD_START
+from aggregator.downstream.introduction import PROBE_HEAD_START
 from aggregator.downstream.transport import Transport
 from aggregator.memory import Notebook
 from aggregator.names import ServerName

@@ -1,7 +1,7 @@
 """Tools are shown when they can be found, and not before; nobody waits for that."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import anyio
 import anyio.lowlevel
@@ -28,7 +28,7 @@ class Shown:
 
     def __init__(self) -> None:
         self.states: dict[ServerName, ServerState] = {ONE: Pending(), TWO: Pending()}
-        self.indexing = Indexing([ONE, TWO], describe=lambda _server: "", show=self.show)
+        self.indexing = Indexing([ONE, TWO], describe=lambda _server: "")
 
     def report(self, server: ServerName, state: ServerState) -> None:
         if self.indexing.take(server, self.states[server], state):
@@ -36,6 +36,11 @@ class Shown:
 
     def show(self, server: ServerName, state: ServerState) -> None:
         self.states[server] = state
+
+    async def run(self) -> None:
+        async with aclosing(self.indexing.read()) as read:
+            async for server, state in read:
+                self.show(server, state)
 
     def found(self, text: str) -> list[str]:
         query = parse_query(text)
@@ -47,7 +52,7 @@ class Shown:
 async def indexing() -> AsyncGenerator[Shown, None]:
     shown = Shown()
     async with anyio.create_task_group() as group:
-        group.start_soon(shown.indexing.run)
+        group.start_soon(shown.run)
         yield shown
         group.cancel_scope.cancel()
 

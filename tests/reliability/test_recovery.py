@@ -12,7 +12,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending, Ready
-from aggregator.downstream.transport import Connect, Transport
+from aggregator.downstream.transport import Connect, Line, Transport
 from aggregator.inspection import servers_document
 from aggregator.names import ServerName
 from tests.peers import (
@@ -63,7 +63,7 @@ def speaking(*lines: str) -> Connect:
         send, receive = anyio.create_memory_object_stream[object](1)
         send.close()
         with receive:
-            yield StreamTransport((receive, send), "it exited with status 1", lines)
+            yield StreamTransport((receive, send), "it exited with status 1", [*map(Line, lines)])
 
     return speak
 

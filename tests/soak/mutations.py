@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from aggregator.downstream.inflight import Era
+from aggregator.eras import Era
 from tests.faults import DAMAGE
 from tests.soak.client import INTRODUCTION, Client, aggregator, faulty, text_of
 

@@ -57,7 +57,7 @@ async def test_the_era_of_the_server_is_found_out(server_era: Era) -> None:
         await ready(upstream)
         state: Any = upstream.fleet.now.catalog.servers["slack"]  # pyright: ignore[reportArgumentType]
 
-    assert state.era == {"handshake": "2025-11-25", "modern": "2026-07-28"}[server_era]
+    assert state.protocol_version == {"handshake": "2025-11-25", "modern": "2026-07-28"}[server_era]
 
 
 async def test_a_changed_list_downstream_is_followed(client_era: Era, server_era: Era) -> None:

@@ -85,7 +85,7 @@ class Endpoint:
             request = self._client.build_request(
                 method, url or self.url, headers=dict(headers), content=content
             )
-            response = await self._followed(request)
+            response = await self._follow(request)
             try:
                 _refuse_encoding(response)
                 yield response
@@ -135,7 +135,7 @@ class Endpoint:
             raise turned_away("it names an address on another origin, which is not followed")
         return url
 
-    async def _followed(self, request: httpx2.Request) -> httpx2.Response:
+    async def _follow(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, and again where a redirect keeps its method and its origin."""
         response = await self._client.send(request, stream=True, follow_redirects=False)
         for _ in range(MAX_REDIRECTS):

@@ -9,8 +9,8 @@ import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Endpoint
-from aggregator.downstream.http.exchange import EVENTS, JSON, encoded, kind
 from aggregator.downstream.http.fault import broken, of_status
+from aggregator.downstream.http.post import EVENTS, JSON, encode, kind
 from aggregator.downstream.http.session import TELLING
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import (
@@ -80,7 +80,7 @@ class Events(Traffic):
     async def _take(self, data: bytes) -> None:
         for message in decode(data, self._endpoint.max_message_bytes):
             if not isinstance(message, Noise):
-                self.worked()
+                self.note_answer()
                 await self.deliver(message)
 
     async def _ask(self, request: JSONRPCRequest) -> None:
@@ -89,7 +89,7 @@ class Events(Traffic):
             await self._post(request)
         except UndeliveredError as error:
             await self.fail(request, error)
-            self.failed(error)
+            self.note_failure(error)
 
     async def _tell(self, message: JSONRPCMessage) -> None:
         with anyio.move_on_after(TELLING):
@@ -100,7 +100,7 @@ class Events(Traffic):
 
     async def _post(self, message: JSONRPCMessage) -> None:
         headers = {"accept": "*/*", "content-type": JSON}
-        content = encoded(message)
+        content = encode(message)
         async with self._endpoint.send("POST", headers, content, url=self._mailbox) as response:
             if not response.is_success:
                 raise of_status(response.status_code, response.headers)

@@ -13,17 +13,17 @@ import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Endpoint
-from aggregator.downstream.http.exchange import (
+from aggregator.downstream.http.fault import of_status, turned_away
+from aggregator.downstream.http.post import (
     EVENTS,
     JSON,
     RECONNECT_CEILING,
     RECONNECT_FLOOR,
-    Exchange,
     Place,
-    encoded,
+    Post,
+    encode,
     kind,
 )
-from aggregator.downstream.http.fault import of_status, turned_away
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decode
@@ -46,10 +46,10 @@ class Terms:
     version: str | None = None
 
     @classmethod
-    def of(cls, exchange: Exchange) -> Self:
+    def of(cls, post: Post) -> Self:
         """Return what the answer to `initialize` says of the session that it opens."""
-        version = (exchange.result or {}).get("protocolVersion")
-        return cls(exchange.session_id, version if isinstance(version, str) else None)
+        version = (post.result or {}).get("protocolVersion")
+        return cls(post.session_id, version if isinstance(version, str) else None)
 
     def headers(self, *, accept: str = f"{JSON}, {EVENTS}") -> dict[str, str]:
         """Return what a message is sent with."""
@@ -87,11 +87,11 @@ class Session:
         """Return what a message of this session is sent with."""
         return self._terms.headers()
 
-    def note(self, exchange: Exchange) -> None:
+    def note(self, post: Post) -> None:
         """Take over what the answer to `initialize` says of the session."""
-        if exchange.result is not None:
-            self._opening = exchange.request
-            self._terms = Terms.of(exchange)
+        if post.result is not None:
+            self._opening = post.request
+            self._terms = Terms.of(post)
 
     async def tell(self, message: JSONRPCMessage) -> None:
         """Send what has no answer; if that fails twice, there is nobody to tell."""
@@ -100,12 +100,12 @@ class Session:
     async def _tell(self, message: JSONRPCMessage, terms: Terms) -> None:
         with anyio.move_on_after(TELLING):
             # A connection that was kept may be closed by the time it is used.
-            if not await self._told(message, terms):
-                await self._told(message, terms)
+            if not await self._try_to_tell(message, terms):
+                await self._try_to_tell(message, terms)
 
-    async def _told(self, message: JSONRPCMessage, terms: Terms) -> bool:
+    async def _try_to_tell(self, message: JSONRPCMessage, terms: Terms) -> bool:
         try:
-            async with self._endpoint.send("POST", terms.headers(), encoded(message)):
+            async with self._endpoint.send("POST", terms.headers(), encode(message)):
                 return True
         except UndeliveredError:
             return False
@@ -140,7 +140,7 @@ class Session:
     async def _begin_anew(self) -> None:
         if self._opening is None:
             raise turned_away("it does not know its own session")
-        terms = await self._reopened(self._opening)
+        terms = await self._reopen(self._opening)
         if terms.version != self._terms.version:
             error = turned_away("it came back with another version of the protocol")
             self._traffic.lose(error.undelivered)
@@ -153,17 +153,17 @@ class Session:
         self.listen()
         await self._traffic.deliver(CHANGED)
 
-    async def _reopened(self, opening: JSONRPCRequest) -> Terms:
-        exchange = Exchange(self._endpoint, opening, _ignore)
+    async def _reopen(self, opening: JSONRPCRequest) -> Terms:
+        post = Post(self._endpoint, opening, _ignore)
         try:
-            await exchange.run(Terms().headers())
+            await post.run(Terms().headers())
         except UndeliveredError as error:
             reason = f"its session ended and no other could be had: {error}"
             unopened = replace(error.undelivered, reason=reason, may_have_run=False)
             raise UndeliveredError(unopened) from error
-        if exchange.result is None:
+        if post.result is None:
             raise turned_away("its session ended and it refused another")
-        return Terms.of(exchange)
+        return Terms.of(post)
 
     async def _listen(self, scope: anyio.CancelScope) -> None:
         with scope:
@@ -186,13 +186,13 @@ class Session:
         try:
             async with self._endpoint.send("GET", headers) as response:
                 if not response.is_success or kind(response) != EVENTS:
-                    return self._unheard(response, generation)
+                    return self._heed_refusal(response, generation)
                 if not is_first:
                     await self._traffic.deliver(CHANGED)
                 await self._hand_on(response, place)
         except UndeliveredError as error:
             if error.undelivered.is_unreachable:
-                self._traffic.failed(error)
+                self._traffic.note_failure(error)
         return not self._traffic.is_lost
 
     async def _hand_on(self, response: httpx2.Response, place: Place) -> None:
@@ -203,14 +203,14 @@ class Session:
                     if not isinstance(message, Noise):
                         await self._traffic.deliver(message)
 
-    def _unheard(self, response: httpx2.Response, generation: int) -> bool:
+    def _heed_refusal(self, response: httpx2.Response, generation: int) -> bool:
         """Act on a stream of announcements that was not given; return whether to ask again."""
         status = response.status_code
         if status == HTTPStatus.NOT_FOUND and self._terms.id is not None:
             self._group.start_soon(self._renew_unasked, generation)
             return False
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            self._traffic.failed(of_status(status, response.headers))
+            self._traffic.note_failure(of_status(status, response.headers))
             return False
         # Most servers have none, and say so with 405.
         return status >= HTTPStatus.INTERNAL_SERVER_ERROR

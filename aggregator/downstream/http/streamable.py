@@ -11,14 +11,14 @@ from functools import partial
 import anyio
 import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from aggregator.downstream.http.endpoint import Endpoint
-from aggregator.downstream.http.exchange import EVENTS, JSON, Exchange
 from aggregator.downstream.http.fault import SessionExpiredError, turned_away
+from aggregator.downstream.http.post import EVENTS, JSON, Post
 from aggregator.downstream.http.session import Session
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import NO_HEADERS, Headers, Transport, UndeliveredError
+from aggregator.eras import is_modern
 
 
 class Streamable(Traffic):
@@ -55,13 +55,13 @@ class Streamable(Traffic):
     ) -> None:
         with self.under_way(request, scope):
             try:
-                await self._exchange(request, headers)
-                self.worked()
+                await self._send_in_session(request, headers)
+                self.note_answer()
             except UndeliveredError as error:
                 await self.fail(request, error)
-                self.failed(error)
+                self.note_failure(error)
 
-    async def _exchange(self, request: JSONRPCRequest, headers: Headers) -> None:
+    async def _send_in_session(self, request: JSONRPCRequest, headers: Headers) -> None:
         """Send a request; if only its session was too old, renew that and send it again."""
         generation = self._session.generation
         try:
@@ -75,23 +75,23 @@ class Streamable(Traffic):
 
     async def _send(self, request: JSONRPCRequest, headers: Headers) -> None:
         sink = partial(self.deliver, related=request.id)
-        exchange = Exchange(self._endpoint, request, sink)
+        post = Post(self._endpoint, request, sink)
         plain = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
         if request.method == "initialize":
             await self._open_session(request, plain)
         elif _is_modern(headers):
-            await exchange.run({**plain, **headers}, is_resumable=False)
+            await post.run({**plain, **headers}, is_resumable=False)
         else:
-            await exchange.run({**self._session.headers(), **headers})
+            await post.run({**self._session.headers(), **headers})
 
     async def _open_session(self, request: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         async def note_first(message: JSONRPCMessage) -> None:
             # Whoever hears the answer goes on at once, in the session that it opens.
-            self._session.note(exchange)
+            self._session.note(post)
             await self.deliver(message)
 
-        exchange = Exchange(self._endpoint, request, note_first)
-        await exchange.run(headers)
+        post = Post(self._endpoint, request, note_first)
+        await post.run(headers)
 
     async def _withdraw(self, message: JSONRPCNotification) -> None:
         """Cancel a request in the way of its era: by saying so, or by hanging up."""
@@ -113,4 +113,4 @@ async def open_streamable(endpoint: Endpoint) -> AsyncGenerator[Transport, None]
 
 
 def _is_modern(headers: Headers) -> bool:
-    return headers.get("mcp-protocol-version") in MODERN_PROTOCOL_VERSIONS
+    return is_modern(headers.get("mcp-protocol-version"))

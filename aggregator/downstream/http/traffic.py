@@ -9,7 +9,7 @@ from typing import Self
 import anyio
 from mcp_types import JSONRPCMessage, JSONRPCRequest, RequestId
 
-from aggregator.downstream.transport import Received, Related, Undelivered, UndeliveredError
+from aggregator.downstream.transport import Line, Received, Related, Undelivered, UndeliveredError
 
 FAILURES_TOLERATED = 3
 """Requests in a row that may fail before the link is given up and made anew."""
@@ -48,7 +48,7 @@ class Traffic:
         """Say whether a new link would be turned away like this one."""
         return self._loss is not None and self._loss.is_barred
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         """Return nothing: what a server far away says besides messages is not heard here."""
         return ()
 
@@ -90,11 +90,11 @@ class Traffic:
         """Answer a request with what went wrong."""
         await self._hand_on(replace(error.undelivered, request=request.id))
 
-    def worked(self) -> None:
+    def note_answer(self) -> None:
         """Note that the server answers."""
         self._failures = 0
 
-    def failed(self, error: UndeliveredError) -> None:
+    def note_failure(self, error: UndeliveredError) -> None:
         """Note a failure; too many, or one that says enough, cost the link."""
         self._failures += 1
         says_enough = error.undelivered.is_unreachable or error.undelivered.is_barred

@@ -5,7 +5,7 @@ POSIX only: it waits for pipes, and ends groups of processes, in ways that Windo
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Literal
@@ -19,7 +19,7 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 from aggregator.downstream.stdio.process import Pipes, Process, describe_status, spawn
 from aggregator.downstream.stdio.tail import Redaction, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
-from aggregator.downstream.transport import NO_HEADERS, Headers
+from aggregator.downstream.transport import NO_HEADERS, Headers, Line
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.pipes import (
     MAX_ANSWER_BYTES,
@@ -41,9 +41,6 @@ LOGGED_PER_MINUTE = 5
 
 LOGGED_BYTES = 4096
 """Bytes of a chunk that are looked at for the log."""
-
-NOT_A_MESSAGE = "not a message on standard output: "
-"""What lines begin with that a child wrote where only messages belong."""
 
 LINGER = 0.05
 """Seconds to read on after a child has ended; a descendant may hold its pipe open for ever."""
@@ -77,8 +74,8 @@ class Child:
         self._pipes = pipes
         self._log = log
         self._redact = Redaction({**dict(secret_arguments(spec.args)), **spec.env})
-        self._words = Source(pipes.stderr.fileno())
-        self._stderr = Tail()
+        self._stderr = Source(pipes.stderr.fileno())
+        self._words = Tail()
         self._stderr_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
         self._noise_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
         self._exited = anyio.Event()
@@ -153,12 +150,16 @@ class Child:
             return "it stopped reading" if self._writer.broken.is_set() else "it closed its output"
         return f"it {describe_status(status)}"
 
-    def last_words(self) -> Sequence[str]:
+    def last_words(self) -> Sequence[Line]:
         """Return the last lines of standard error, safe to show.
 
         Among them is what a child wrote to standard output that has not sent a message yet.
         """
-        return [self._shown(line) for line in self._stderr.lines()]
+        return [replace(line, text=self._shown(line.text)) for line in self._words.lines()]
+
+    def __repr__(self) -> str:
+        state = self.describe_end() if self.closed.is_set() else "running"
+        return f"<Child {self.pid} {state}>"
 
     async def run(self) -> None:
         """Serve the pipes until cancelled."""
@@ -179,7 +180,7 @@ class Child:
             tasks.start_soon(self._read_stderr)
             await self._process.end()
             tasks.cancel_scope.cancel()
-        self._words.close()
+        self._stderr.close()
         close_pipe(self._pipes.stdout)
         close_pipe(self._pipes.stderr)
         self._process.close()
@@ -201,8 +202,8 @@ class Child:
             await self._exited.wait()
 
     async def _read_stderr(self) -> None:
-        while chunk := await self._words.read():
-            self._stderr.add(chunk)
+        while chunk := await self._stderr.read():
+            self._words.add(chunk)
             for line in chunk[:LOGGED_BYTES].splitlines():
                 if not self._stderr_rate.admits(monotonic()):
                     break
@@ -216,11 +217,11 @@ class Child:
             return
         # Made safe as a whole, before anything is changed that a secret could be known by.
         shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
-        line = f"{NOT_A_MESSAGE}{shown.strip()}"
+        line = Line(shown.strip(), is_noise=True)
         if is_logged:
-            self._log("stdout", line)
+            self._log("stdout", str(line))
         if not self._reader.has_spoken:
-            self._stderr.add_line(line.encode())
+            self._words.add_noise(line.text.encode())
 
     def _shown(self, line: str) -> str:
         return printable(self._redact(line))

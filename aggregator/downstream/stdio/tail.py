@@ -1,7 +1,10 @@
 """Keep the last bytes of a stream, and show them as lines that are safe to print."""
 
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from aggregator.downstream.transport import Line
 from aggregator.secrecy import without_secrets
 
 KEPT_BYTES = 32 * 1024
@@ -14,30 +17,54 @@ SHORTEST_SECRET = 6
 """Characters a value must have to be hidden; shorter ones occur by chance in any text."""
 
 
+@dataclass(slots=True)
+class _Part:
+    """Bytes that came from one place without a break."""
+
+    kept: bytearray
+    is_noise: bool = False
+
+
 class Tail:
-    """The end of a stream, as raw bytes."""
+    """The end of what a child writes besides its messages, as raw bytes."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._limit = limit
-        self._kept = bytearray()
+        self._parts = deque[_Part]()
+        self._size = 0
         self._cut = False
 
     def add(self, chunk: bytes) -> None:
-        """Append, and forget what no longer fits."""
-        self._kept += chunk
-        if len(self._kept) > self._limit:
-            del self._kept[: -self._limit]
-            self._cut = True
+        """Append some bytes of standard error, and forget what no longer fits."""
+        if not self._parts or self._parts[-1].is_noise:
+            self._parts.append(_Part(bytearray()))
+        self._parts[-1].kept += chunk
+        self._forget(len(chunk))
 
-    def add_line(self, line: bytes) -> None:
-        """Append a line of its own, also where the one before has not ended."""
-        begun = bool(self._kept) and not self._kept.endswith(b"\n")
-        self.add(b"\n" * begun + line + b"\n")
+    def add_noise(self, line: bytes) -> None:
+        """Append a line of standard output, also where the one before has not ended."""
+        self._parts.append(_Part(bytearray(line), is_noise=True))
+        self._forget(len(line))
 
-    def lines(self) -> list[str]:
+    def lines(self) -> list[Line]:
         """Return the last lines; the first is left out if its beginning is lost."""
-        lines = self._kept.decode(errors="replace").splitlines()
+        lines = [
+            Line(text, part.is_noise)
+            for part in self._parts
+            for text in part.kept.decode(errors="replace").splitlines()
+        ]
         return lines[1:] if self._cut else lines
+
+    def _forget(self, added: int) -> None:
+        self._size += added
+        while self._size > self._limit:
+            oldest = self._parts[0].kept
+            excess = min(self._size - self._limit, len(oldest))
+            del oldest[:excess]
+            self._size -= excess
+            self._cut = bool(oldest)
+            if not oldest:
+                self._parts.popleft()
 
 
 def printable(line: str) -> str:

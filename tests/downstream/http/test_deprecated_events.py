@@ -101,7 +101,7 @@ async def test_an_old_server_is_listed_and_called() -> None:
         state: Any = upstream.fleet.now.catalog.servers[WEB]
 
     assert text_of(result) == "gone"
-    assert state.era == "2024-11-05"
+    assert state.protocol_version == "2024-11-05"
 
 
 async def test_a_message_that_is_refused_costs_its_call() -> None:

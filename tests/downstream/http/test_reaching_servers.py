@@ -33,7 +33,7 @@ async def test_a_server_is_listed_and_called(era: Era) -> None:
         state: Any = upstream.fleet.now.catalog.servers[ServerName("web")]
 
     assert text_of(result) == "send: {'text': 'hello'}"
-    assert state.era == {"handshake": "2025-11-25", "modern": "2026-07-28"}[era]
+    assert state.protocol_version == {"handshake": "2025-11-25", "modern": "2026-07-28"}[era]
 
 
 async def test_a_changed_list_is_followed(era: Era) -> None:

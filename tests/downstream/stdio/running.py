@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import RequestId
 
 from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
+from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.link import Link, open_link
 from aggregator.downstream.stdio.child import Child, ChildSpec, open_child
 from aggregator.downstream.stdio.watchdog import Watchdog
 from tests.census import Census
+from tests.transports import NoNews
 
 FAULTY = Path(__file__).parents[2] / "faulty.py"
 
@@ -72,9 +73,8 @@ def linked(child: Child) -> AbstractAsyncContextManager[Link]:
     async def refuse(_call: object, method: str, _params: object) -> dict[str, Any]:
         raise MCPError(-32601, method)
 
-    ours = {"name": "tests", "version": "1"}
-    connect = partial(nullcontext[Child], child)
-    return open_link(connect, identity=ours, capabilities=dict[str, Any], era=None, answer=refuse)
+    ours = Ourselves({"name": "tests", "version": "1"}, dict[str, Any])
+    return open_link(child, ours=ours, era=None, events=NoNews(), answer=refuse)
 
 
 async def until(condition: Callable[[], bool]) -> None:

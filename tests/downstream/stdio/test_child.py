@@ -11,7 +11,7 @@ import pytest
 from aggregator.downstream.stdio.child import ChildSpec, open_child
 from aggregator.downstream.stdio.process import SpawnError
 from aggregator.downstream.stdio.watchdog import COOKIE
-from aggregator.downstream.transport import ConnectionClosedError
+from aggregator.downstream.transport import ConnectionClosedError, Line
 from tests.census import Census
 from tests.downstream.stdio.running import Running, faulty, linked, running, until, watched
 
@@ -145,7 +145,7 @@ async def test_what_a_child_prints_in_place_of_messages_is_among_its_last_words(
     async with watched(census) as watchdog, running(prints, watchdog) as server:
         with anyio.fail_after(5):
             await until(lambda: server.child.noise_count == 1)
-        assert "not a message on standard output: hello world" in server.child.last_words()
+        assert Line("hello world", is_noise=True) in server.child.last_words()
 
 
 async def test_what_a_child_prints_between_messages_is_not_among_its_last_words(census: Census):

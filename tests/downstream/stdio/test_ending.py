@@ -100,8 +100,8 @@ async def test_the_last_lines_of_stderr_are_kept_and_safe_to_show(census: Census
         with anyio.fail_after(5):
             await server.text("fault", kind="stderr", size=10_000)
             assert str(await server.error("fault", kind="exit"))
-            await until(lambda: server.child.last_words()[-1] == "cannot go on")
-            tail = server.child.last_words()
+            await until(lambda: server.child.last_words()[-1].text == "cannot go on")
+            tail = [line.text for line in server.child.last_words()]
             assert tail[0] == r"\x1b[31mwarning\x1b[0m: something odd happened"
             assert len("\n".join(tail)) < 40_000
     assert [stream for stream, _ in server.logged].count("stderr") == 5
@@ -113,7 +113,7 @@ async def test_what_a_child_was_given_is_not_shown(census: Census):
         with anyio.fail_after(5):
             await server.text("fault", kind="secret")
             await until(lambda: len(server.logged) == 2)
-        assert sorted(server.child.last_words()) == [
+        assert sorted(map(str, server.child.last_words())) == [
             "not a message on standard output: the key is [API_KEY]",
             "the key is [API_KEY]",
         ]

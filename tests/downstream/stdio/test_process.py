@@ -4,6 +4,7 @@ import pytest
 
 from aggregator.downstream.stdio.process import describe_status
 from aggregator.downstream.stdio.tail import Redaction, Tail, printable
+from aggregator.downstream.transport import Line
 
 
 @pytest.mark.parametrize(
@@ -22,17 +23,21 @@ def test_how_a_process_ended(status: int, words: str):
 def test_a_tail_keeps_the_last_whole_lines():
     tail = Tail(12)
     tail.add(b"one\ntwo")
-    assert tail.lines() == ["one", "two"]
+    assert tail.lines() == [Line("one"), Line("two")]
     tail.add(b"\nthree\nfour")
-    assert tail.lines() == ["three", "four"]
+    assert tail.lines() == [Line("three"), Line("four")]
+    tail.add(b"x" * 100)
+    assert tail.lines() == []
 
 
-def test_a_line_of_its_own_ends_the_one_before():
-    tail = Tail()
-    tail.add_line(b"one")
+def test_noise_ends_the_line_before():
+    tail = Tail(12)
+    tail.add_noise(b"one")
     tail.add(b"two")
-    tail.add_line(b"three")
-    assert tail.lines() == ["one", "two", "three"]
+    tail.add_noise(b"three")
+    assert tail.lines() == [Line("one", is_noise=True), Line("two"), Line("three", is_noise=True)]
+    tail.add(b"four")
+    assert tail.lines() == [Line("two"), Line("three", is_noise=True), Line("four")]
 
 
 def test_what_cannot_be_seen_is_spelled_out():

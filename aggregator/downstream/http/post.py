@@ -52,7 +52,7 @@ class Place:
         return min(max(self.retry, RECONNECT_FLOOR), RECONNECT_CEILING)
 
 
-class Exchange:
+class Post:
     """A request that is sent once, and read to its answer."""
 
     def __init__(self, endpoint: Endpoint, request: JSONRPCRequest, sink: Sink) -> None:
@@ -72,7 +72,7 @@ class Exchange:
             SessionExpiredError: The server does not know our session.
             UndeliveredError: There was no answer.
         """
-        async with self._endpoint.send("POST", headers, encoded(self.request)) as response:
+        async with self._endpoint.send("POST", headers, encode(self.request)) as response:
             self.session_id = response.headers.get("mcp-session-id")
             if response.status_code == HTTPStatus.ACCEPTED:
                 raise broken("it took the request but promised no answer (202)")
@@ -80,11 +80,11 @@ class Exchange:
                 await self._sink(await self._refusal(response))
                 return
             if kind(response) != EVENTS:
-                await self._whole(response)
+                await self._read_whole(response)
                 return
-            ended = await self._streamed(response)
+            ended = await self._read_stream(response)
         if ended is not None:
-            await self._resumed(headers, ended, is_resumable=is_resumable)
+            await self._resume(headers, ended, is_resumable=is_resumable)
 
     async def _refusal(self, response: httpx2.Response) -> JSONRPCError:
         """Return the server's own error, from a response that is not success."""
@@ -104,7 +104,7 @@ class Exchange:
         found = decode(body, self._endpoint.max_message_bytes)
         return next((each for each in found if isinstance(each, JSONRPCError)), None)
 
-    async def _whole(self, response: httpx2.Response) -> None:
+    async def _read_whole(self, response: httpx2.Response) -> None:
         if not await self._take(await self._endpoint.read(response)):
             raise broken("what it sent is no answer to the request")
 
@@ -121,7 +121,7 @@ class Exchange:
                 await self._sink(message)
         return answered
 
-    async def _streamed(self, response: httpx2.Response) -> UndeliveredError | None:
+    async def _read_stream(self, response: httpx2.Response) -> UndeliveredError | None:
         """Read events up to the answer; return why it did not come."""
         try:
             async with aclosing(self._endpoint.events(response)) as events:
@@ -133,7 +133,7 @@ class Exchange:
             return error
         return broken("it ended the connection without an answer")
 
-    async def _resumed(
+    async def _resume(
         self, headers: Mapping[str, str], ended: UndeliveredError, *, is_resumable: bool
     ) -> None:
         """Take up an interrupted stream where it was left, if the server keeps such places."""
@@ -144,24 +144,24 @@ class Exchange:
             if not (before and is_resumable) or fruitless >= RESUMPTIONS:
                 raise reason
             await anyio.sleep(self._place.pause)
-            reason = await self._resumption(headers, reason)
+            reason = await self._resume_once(headers, reason)
             fruitless = fruitless + 1 if self._place.id == before else 0
 
-    async def _resumption(
+    async def _resume_once(
         self, headers: Mapping[str, str], reason: UndeliveredError
     ) -> UndeliveredError | None:
         again = {**headers, "accept": EVENTS, "last-event-id": self._place.id}
         try:
             async with self._endpoint.send("GET", again) as response:
                 if response.is_success and kind(response) == EVENTS:
-                    return await self._streamed(response)
+                    return await self._read_stream(response)
                 self._place.id = ""
                 return reason
         except UndeliveredError as error:
             return error
 
 
-def encoded(message: JSONRPCMessage) -> bytes:
+def encode(message: JSONRPCMessage) -> bytes:
     """Return a message as it is sent.
 
     Raises:
