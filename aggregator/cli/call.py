@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.inspect import as_json, find_tool
+from aggregator.cli.inspect import find_tool
+from aggregator.cli.pages import as_json
 from aggregator.cli.peer import AnswerError, Peer, serving
 from aggregator.cli.results import text_of
-from aggregator.cli.source import config_path, read_config
 from aggregator.cli.starting import Server, await_servers, clear_line, tell_progress
 from aggregator.cli.typed import arguments_of
 from aggregator.config import Config
@@ -22,9 +23,9 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Call a tool and print its result."""
     with serving(config_path(options.config, environment), environment) as peer:
         config = read_config(options, environment)
-        tool = _found(peer, environment, options, config)
+        tool = _find(peer, environment, options, config)
         arguments = arguments_of(options.arguments, options.json, tool["definition"], environment)
-        result = _called(peer, environment, tool["name"], arguments)
+        result = _call(peer, environment, tool["name"], arguments)
     if result.get("resultType") == "input_required":
         raise CommandError(
             f"`{tool['name']}` asks for more input while it runs, which only a client can give"
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     return status
 
 
-def _found(
+def _find(
     peer: Peer, environment: Environment, options: argparse.Namespace, config: Config
 ) -> dict[str, Any]:
     """Return the tool that is meant, as soon as its server has told of it."""
@@ -66,7 +67,7 @@ def _is_ready(server: Server) -> bool:
     return server["state"] == "ready"
 
 
-def _called(
+def _call(
     peer: Peer, environment: Environment, tool: str, arguments: dict[str, Any]
 ) -> dict[str, Any]:
     try:

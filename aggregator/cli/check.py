@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import Environment, ExitStatus
-from aggregator.cli.inspect import as_json
 from aggregator.cli.lint import Finding, lint
+from aggregator.cli.pages import as_json, columns
 from aggregator.cli.peer import Peer, serving
-from aggregator.cli.source import config_path
 from aggregator.cli.starting import Server, await_servers
-from aggregator.cli.tables import columns
 from aggregator.config import Config, load_config
 from aggregator.inspection import TOOLS_URI
 

@@ -9,13 +9,12 @@ from textwrap import fill
 
 from aggregator import __version__
 from aggregator.cli.clients.registrations import Report, registrations
+from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.inspect import as_json
 from aggregator.cli.lint import lint
+from aggregator.cli.pages import WIDTH, as_json
 from aggregator.cli.peer import serving
-from aggregator.cli.source import config_path
 from aggregator.cli.starting import await_servers
-from aggregator.cli.tables import WIDTH
 from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
 from aggregator.eras import Era
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         report |= {"error": str(error), "hint": error.hint}
     else:
         clients = _chosen(options.client, installed)
-        report |= _examined(config, clients, options.wait, environment)
+        report |= _examine(config, clients, options.wait, environment)
     report["installed"] = installed
     environment.say(as_json(report) if options.json else _page(report, environment))
     return _status(report)
@@ -62,9 +61,7 @@ def _chosen(wanted: str | None, installed: Sequence[Report]) -> list[str]:
     return [_client(name) for name in ours] or ["an unknown client"]
 
 
-def _examined(
-    config: Config, names: Sequence[str], wait: float, environment: Environment
-) -> Report:
+def _examine(config: Config, names: Sequence[str], wait: float, environment: Environment) -> Report:
     clients = _surfaces(config, names, environment)
     findings = lint(config, environment.variables)
     with serving(config.path, environment) as peer:

@@ -10,9 +10,9 @@ from aggregator.cli.clients.changes import make, show
 from aggregator.cli.clients.foreign import foreign_servers, recognise, servers_in
 from aggregator.cli.clients.location import ClientFile, client_named, locate
 from aggregator.cli.clients.plan import Plan, plan_import
+from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.inspect import as_json
-from aggregator.cli.source import config_path
+from aggregator.cli.pages import as_json
 from aggregator.clients import INSTALLABLE, Client
 
 

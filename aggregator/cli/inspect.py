@@ -1,17 +1,16 @@
 """`aggregator inspect`: look at the catalog the way a client would, over stdio."""
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.pages import Style, as_json, overview, server_page, tool_page
 from aggregator.cli.peer import Peer, serving
-from aggregator.cli.source import config_path, read_config
 from aggregator.cli.starting import Server, await_servers, is_starting
-from aggregator.cli.tables import Style, overview, server_page, tool_page
 from aggregator.config import Config
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
@@ -175,8 +174,3 @@ def _catalog(peer: Peer) -> dict[str, Any]:
 
 def _listed(names: tuple[ToolName, ...] | list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def as_json(value: object) -> str:
-    """Return a value as JSON that a person can read too."""
-    return json.dumps(value, ensure_ascii=False, indent=2)

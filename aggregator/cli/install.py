@@ -17,11 +17,10 @@ from aggregator.cli.clients.records import Record
 from aggregator.cli.clients.registrations import Report, registrations
 from aggregator.cli.clients.undo import to_keep, undo, undo_command
 from aggregator.cli.clients.vault import secrets_in
+from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.importing import tell
-from aggregator.cli.inspect import as_json
-from aggregator.cli.source import config_path
-from aggregator.cli.tables import columns
+from aggregator.cli.pages import as_json, columns
 from aggregator.clients import INSTALLABLE, Client
 from aggregator.config.dotenv import EnvFileError, read_env_file
 

@@ -28,7 +28,7 @@ MAX_COMPLAINTS = 20
 def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     """Run a command and return its exit status; never raises for what a person can do wrong."""
     try:
-        options = _parsed(arguments, environment)
+        options = _parse(arguments, environment)
         command = _command(options)
         garbage.begin()
         return command(options, environment)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
         return ExitStatus.ERROR
 
 
-def _parsed(arguments: Sequence[str], environment: Environment) -> argparse.Namespace:
+def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Namespace:
     if arguments and arguments[0] == "help":
         arguments = [*arguments[1:2], "--help"]
     first = arguments[0] if arguments else "--help"

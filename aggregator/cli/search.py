@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 
 from aggregator.catalog import Catalog, Ready, ServerState
+from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import Environment, ExitStatus
-from aggregator.cli.inspect import as_json
+from aggregator.cli.pages import as_json
 from aggregator.cli.peer import Peer, serving
-from aggregator.cli.source import config_path, read_config
 from aggregator.cli.starting import await_servers, is_starting
 from aggregator.config import Config
 from aggregator.downstream.intake import take_in

@@ -10,9 +10,9 @@ from pathlib import Path
 import anyio
 
 from aggregator.app import Expect, serve_http, serve_standard_streams
+from aggregator.cli.config_file import read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.logs import set_up_logging
-from aggregator.cli.source import read_config
 from aggregator.config import Config
 from aggregator.memory import state_path
 

@@ -16,7 +16,7 @@ from aggregator.config.form import FileForm, SettingsForm, keys
 from aggregator.config.server import Draft, Entry, draft, said, settle
 from aggregator.config.source import Source, anyone_can_write, read_text
 from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
-from aggregator.config.variables import CLIENTS, OURS, Expansion
+from aggregator.config.variables import OURS, THEIRS, Expansion
 from aggregator.config.wording import first_of, nearest
 from aggregator.errors import ConfigError
 from aggregator.names import ServerName, prefixes
@@ -190,7 +190,7 @@ class _Reading:
             "userHome": str(self._source.resolved("~")),
             "workspaceFolder": str(self._source.directory),
         }
-        return Entry(ServerName(name), location, translation.data, CLIENTS, places)
+        return Entry(ServerName(name), location, translation.data, THEIRS, places)
 
     def _section(self, data: dict[str, Value], key: str) -> dict[str, Value]:
         section = data.get(key)

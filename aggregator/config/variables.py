@@ -41,7 +41,7 @@ class Dialect:
 
 
 OURS = Dialect(_REFERENCE, "$", strict=True)
-CLIENTS = Dialect(_CLIENT_REFERENCE, "$$", strict=False)
+THEIRS = Dialect(_CLIENT_REFERENCE, "$$", strict=False)
 
 
 @dataclass

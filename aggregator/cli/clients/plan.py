@@ -116,7 +116,7 @@ class _Sorting:
             self.warnings.append(f"`{each.written}` {self._left}: {each.problem}")
             return
         if each.name in self._present or each.name in self.taken:
-            self._repeated(each)
+            self._sort_repeated(each)
             return
         entry = self._vault.emptied(each.name, each.entry)
         self.taken[each.name] = (each, entry)
@@ -124,7 +124,7 @@ class _Sorting:
         self.notes.append(_origin(each))
         self.warnings.extend(f"`{each.name}`: {note}" for note in each.notes)
 
-    def _repeated(self, each: Foreign) -> None:
+    def _sort_repeated(self, each: Foreign) -> None:
         known = self.taken[each.name][1] if each.name in self.taken else self._present[each.name]
         vault = Vault({**self._vault.kept, **self._vault.taken})
         entry = vault.emptied(each.name, each.entry)

@@ -32,7 +32,7 @@ def undo(
 ) -> ExitStatus:
     """Put back what an installation changed."""
     kept = record.load()
-    changes = [_restored(each, file, options.name, environment) for each in kept]
+    changes = [_restore(each, file, options.name, environment) for each in kept]
     if not any(each.path == file.path for each in kept):
         changes.append(_change(Kept(file.path, None, None), file, options.name))
     needed = [change for change in changes if change.is_needed]
@@ -74,7 +74,7 @@ def to_keep(changes: Sequence[Change], file: ClientFile, name: str, record: Reco
     ]
 
 
-def _restored(kept: Kept, file: ClientFile, name: str, environment: Environment) -> Change:
+def _restore(kept: Kept, file: ClientFile, name: str, environment: Environment) -> Change:
     change = _change(kept, file, name)
     if change.before != kept.after:
         is_client = kept.path == file.path

@@ -14,6 +14,11 @@ WIDTH = 100
 """Columns a page may take."""
 
 
+def as_json(value: object) -> str:
+    """Return a value as JSON that a person can read too."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
 def overview(catalog: dict[str, Any], style: Style) -> str:
     """Show every server, and what a client would see of them."""
     servers: list[dict[str, Any]] = catalog["servers"]
