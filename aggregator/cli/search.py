@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +19,8 @@ from aggregator.downstream.intake import take_in
 from aggregator.inspection import TOOLS_URI
 from aggregator.memory import state_path
 from aggregator.names import ServerName
-from aggregator.search import Hit, Index, Keywords, parse_query
-from aggregator.search.semantic.fusion import Nearness, rank
+from aggregator.search import Contribution, Hit, Index, Keywords, parse_query
+from aggregator.search.nearness import Nearness
 from aggregator.search.semantic.index import ask_once
 from aggregator.search.semantic.meaning import open_meaning
 from aggregator.toolsearch import TOOL_SEARCH
@@ -72,7 +72,7 @@ def _catalog(peer: Peer, config: Config) -> Catalog:
 
 def _explained(
     catalog: Catalog, config: Config, environment: Environment, query: str, limit: int
-) -> list[Hit]:
+) -> "list[_Explained]":
     """Rank once more, over the same definitions, and ask why."""
     wanted = parse_query(query)
     if not isinstance(wanted, Keywords):
@@ -82,7 +82,24 @@ def _explained(
         entries = state.entries if isinstance(state, Ready) else ()
         index.update(name, entries, description=config.servers[name].description)
     ranked = _ranked(index, wanted, limit, _near(catalog, config, environment, wanted.text))
-    return [replace(hit, why=(*hit.why, *index.explain(wanted, hit.entry))) for hit in ranked]
+    return [_Explained(hit, index.explain(wanted, hit.entry)) for hit in ranked]
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """A hit, and which words brought it how much."""
+
+    hit: Hit
+    by_word: tuple[Contribution, ...]
+
+    @property
+    def why(self) -> tuple[Contribution, ...]:
+        """All that is to be said of it: what words and meaning are, where both rank, first."""
+        if self.hit.meaning is None:
+            return self.by_word
+        words = Contribution("", "", "words", self.hit.score - self.hit.meaning)
+        meaning = Contribution("", "", "meaning", self.hit.meaning)
+        return words, meaning, *self.by_word
 
 
 def _near(catalog: Catalog, config: Config, environment: Environment, text: str) -> Nearness | None:
@@ -93,9 +110,7 @@ def _near(catalog: Catalog, config: Config, environment: Environment, text: str)
 
 
 def _ranked(index: Index, query: Keywords, limit: int, near: Nearness | None) -> list[Hit]:
-    if near is None:
-        return index.rank(query, limit)
-    return rank(index, query, near, limit)
+    return index.rank(query, limit, near)
 
 
 TOGETHER = {
@@ -107,14 +122,14 @@ TOGETHER = {
 """What words bring together, in words."""
 
 
-def _why(query: str, hits: Sequence[Hit]) -> str:
+def _why(query: str, hits: Sequence[_Explained]) -> str:
     if not hits:
         return f"Nothing was ranked for `{query}`: names and overviews are looked up"
     return "\n".join(["Why these:", *(_reasons(at, hit) for at, hit in enumerate(hits, 1))])
 
 
-def _reasons(at: int, hit: Hit) -> str:
-    lines = [f"{at}. {hit.entry.name}  score {hit.score:.2f}{_blended(hit)}"]
+def _reasons(at: int, hit: _Explained) -> str:
+    lines = [f"{at}. {hit.hit.entry.name}  score {hit.hit.score:.2f}{_blended(hit)}"]
     by_word = [each for each in hit.why if each.field not in BLENDED]
     for (word, term), found in groupby(by_word, key=lambda each: (each.word, each.term)):
         parts = list(found)
@@ -127,15 +142,15 @@ def _reasons(at: int, hit: Hit) -> str:
     return "\n".join(lines)
 
 
-def _blended(hit: Hit) -> str:
+def _blended(hit: _Explained) -> str:
     """Return what words and meaning are of a score, where both rank."""
     parts = [f"{each.field} {each.score:.2f}" for each in hit.why if each.field in BLENDED]
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _hit_as_json(hit: Hit) -> dict[str, Any]:
+def _hit_as_json(hit: _Explained) -> dict[str, Any]:
     why = [
         {"word": each.word, "term": each.term, "field": each.field, "score": round(each.score, 3)}
         for each in hit.why
     ]
-    return {"name": hit.entry.name, "score": round(hit.score, 3), "why": why}
+    return {"name": hit.hit.entry.name, "score": round(hit.hit.score, 3), "why": why}

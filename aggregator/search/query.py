@@ -3,10 +3,8 @@
 import re
 from dataclasses import dataclass
 
-MAX_QUERY = 1024
-"""Characters of a query that are read; the rest is left out."""
-MAX_TERMS = 32
-"""Words of a query that are ranked by."""
+from aggregator.search.weights import MAX_QUERY, MAX_TERMS
+
 MAX_SELECTED = 64
 """Names one `select:` may ask for."""
 

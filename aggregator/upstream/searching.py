@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -11,12 +11,10 @@ from aggregator.catalog import ToolEntry
 from aggregator.exposure import call_route
 from aggregator.fleet.fleet import Fleet
 from aggregator.search import Keywords, parse_query
+from aggregator.search.nearness import Nearness
 from aggregator.toolsearch import Call, Found, View, awaited, parse_search, search, tell
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import Listing
-
-if TYPE_CHECKING:
-    from aggregator.search.semantic.fusion import Nearness
 
 MEANING_WAIT = 5.0
 """Seconds that a search which may wait gives to what the tools mean: they are read once."""
@@ -69,13 +67,13 @@ class Searching:
             with anyio.move_on_after(self._fleet.config.settings.relist_wait):
                 await conversation.relisted.wait()
 
-    async def _near(self, queries: Sequence[str]) -> "dict[str, Nearness]":
+    async def _near(self, queries: Sequence[str]) -> dict[str, Nearness]:
         """Ask what queries mean; those of which it is not known by now are left to their words."""
         parsed = [each for each in map(parse_query, queries) if isinstance(each, Keywords)]
         found = [(each.text, await self._fleet.meaning.nearness(each.text)) for each in parsed]
         return {text: near for text, near in found if near}
 
-    def _view(self, conversation: Conversation, near: "Mapping[str, Nearness]") -> View:
+    def _view(self, conversation: Conversation, near: Mapping[str, Nearness]) -> View:
         """Put together what this client's search looks at: one catalog, read once."""
         catalog = self._fleet.catalog
         changes = conversation.session.changes(catalog)
@@ -92,14 +90,9 @@ class Searching:
             max_chars=self._listing.budget(conversation),
         )
 
-    def _rank(self, near: "Mapping[str, Nearness]", query: Keywords, limit: int) -> list[ToolEntry]:
+    def _rank(self, near: Mapping[str, Nearness], query: Keywords, limit: int) -> list[ToolEntry]:
         index = self._fleet.index
-        if query.text in near:
-            # Only where the extra is installed.
-            from aggregator.search.semantic.fusion import rank  # noqa: PLC0415 - see above
-
-            return [hit.entry for hit in rank(index, query, near[query.text], limit)]
-        return [hit.entry for hit in index.rank(query, limit)]
+        return [hit.entry for hit in index.rank(query, limit, near.get(query.text))]
 
     def _caller(self, conversation: Conversation) -> Callable[[ToolEntry], Call]:
         """Return how this client calls a tool, with what is known of it now."""

@@ -152,28 +152,6 @@ def test_servers_are_matched_without_regard_to_dashes():
     assert search(index, "server:other ping") == []
 
 
-def test_only_what_may_be_called_is_found():
-    index = index_of(*[entry(f"s{n}__send_message_{n}") for n in range(200)])
-    query = parse_query("send message")
-    assert isinstance(query, Keywords)
-    hits = index.rank(query, 5, among=lambda each: each.name == "s7__send_message_7")
-    assert [hit.entry.name for hit in hits] == ["s7__send_message_7"]
-
-
-def test_what_may_not_be_called_makes_room_for_the_next():
-    index = index_of(*[entry(f"s{n}__send_message_{n}") for n in range(200)])
-    query = parse_query("send message")
-    assert isinstance(query, Keywords)
-    hits = index.rank(query, 2, among=lambda each: each.server != "s0")
-    assert [hit.entry.name for hit in hits] == ["s1__send_message_1", "s2__send_message_2"]
-
-
-def test_a_filter_alone_respects_what_may_be_called():
-    query = Keywords("server:github", servers=("github",))
-    hits = index_of(*OFFICE).rank(query, 5, among=lambda each: "list" in each.name)
-    assert [hit.entry.name for hit in hits] == ["github__list_issues"]
-
-
 def test_words_of_the_servers_description_find_its_tools():
     index = Index([ServerName("acme")])
     index.update(ServerName("acme"), [entry("acme__run")], description="Payroll and holidays")

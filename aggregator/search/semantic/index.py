@@ -15,7 +15,7 @@ import anyio.abc
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.names import ServerName
-from aggregator.search.semantic.fusion import Nearness, Roster
+from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.semantic.gist import gist
 from aggregator.search.semantic.meaning import Meaning
 from aggregator.search.semantic.vectors import SCALE

@@ -39,7 +39,7 @@ def trigrams(folder: Path) -> SemanticIndex:
 
 async def nearest(index: SemanticIndex, text: str) -> list[str]:
     found = await index.nearness(text)
-    return [] if found is None else names(found.nearest(5))
+    return [] if found is None else names(found.nearest(5, 0.25))
 
 
 async def test_tools_are_near_once_their_vectors_are_there(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_a_single_question_waits_for_the_vectors(tmp_path: Path) -> None:
     with anyio.fail_after(20):
         near = await ask_once(trigrams(tmp_path), catalog, "send letter", 20.0)
     assert near is not None
-    assert names(near.nearest(5)) == ["mail__send"]
+    assert names(near.nearest(5, 0.25)) == ["mail__send"]
 
 
 async def test_a_single_question_goes_without_where_there_is_no_model() -> None:
