@@ -214,9 +214,17 @@ class SettingsForm(_Form):
         200_000, ge=1_000, le=100_000_000, description="Tokens that `auto` measures against."
     )
     surface: SurfaceChoice = Field("auto", description="How found tools reach a client.")
-    max_results: int = Field(5, ge=1, le=100, description="Tools a search returns by default.")
+    max_results: int = Field(
+        values.DEFAULT_RESULTS,
+        ge=1,
+        le=values.MAX_RESULTS,
+        description="Tools a search returns by default.",
+    )
     max_result_chars: int = Field(
-        8_000, ge=1_000, le=1_000_000, description="Characters the answer to a search may have."
+        values.RESULT_CHARS,
+        ge=1_000,
+        le=1_000_000,
+        description="Characters the answer to a search may have.",
     )
     max_loaded: int = Field(
         40, ge=1, le=10_000, description="Tools that searches may add to a client's list."

@@ -12,6 +12,12 @@ from aggregator.names import ServerName
 ServerType = Literal["stdio", "http", "sse"]
 SurfaceChoice = Literal["auto", "promote", "hybrid", "relay", "full"]
 
+DEFAULT_RESULTS = 5
+"""Tools a search returns unless it asks for another number."""
+MAX_RESULTS = 100
+"""Tools that the file, or a search, may ask for."""
+RESULT_CHARS = 8_000
+"""Characters the answer to a search may have, unless the file or the client says otherwise."""
 CONNECT_TIMEOUT = 30.0
 """Seconds a server may take from its start to its first tool list."""
 CALL_TIMEOUT = 60.0
@@ -76,9 +82,9 @@ class Settings:
     context_window: int = 200_000
     """Tokens a model can hold; `auto` measures against it."""
     surface: SurfaceChoice = "auto"
-    max_results: int = 5
+    max_results: int = DEFAULT_RESULTS
     """Tools a search returns unless it asks for another number."""
-    max_result_chars: int = 8_000
+    max_result_chars: int = RESULT_CHARS
     """Characters the answer to a search may have."""
     max_loaded: int = 40
     """Tools that searches may add to one client's list."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from aggregator.search.analysis import documents
-    from aggregator.search.explain import Contribution
-    from aggregator.search.index import Hit, Index, warm_up
+    from aggregator.search.hits import Contribution, Hit
+    from aggregator.search.index import Index, warm_up
     from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
     from aggregator.search.repair import nearest
 
@@ -28,8 +28,8 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "Contribution": "explain",
-    "Hit": "index",
+    "Contribution": "hits",
+    "Hit": "hits",
     "Index": "index",
     "Keywords": "query",
     "Overview": "query",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aggregator.names import ServerName
+from aggregator.names import ServerName, plain_server
 from aggregator.search.analysis import Document, stop_free
 from aggregator.search.concepts import Postings
 from aggregator.search.query import Keywords
@@ -36,11 +36,11 @@ class Filter:
 
     def _of_servers(self, filters: Sequence[str]) -> set[int]:
         """Return the tools of the servers that any of the filters names."""
-        wanted = {plain(each) for each in filters}
+        wanted = {plain_server(each) for each in filters}
         return {
             slot
             for server, slots in self.slots.items()
-            if plain(server) in wanted
+            if plain_server(server) in wanted
             for slot in slots
         }
 
@@ -72,8 +72,3 @@ class Filter:
             for slot in (having if allowed is None else having & allowed)
             if sought in self.documents[slot].sequence
         }
-
-
-def plain(server: str) -> str:
-    """Return the name of a server without what people forget of it."""
-    return "".join(each for each in server.casefold() if each.isalnum())

@@ -7,8 +7,9 @@ from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
 from aggregator.search.analysis import LEVELS, Document, documents
 from aggregator.search.concepts import Reader, Request
-from aggregator.search.explain import Contribution, contributions
+from aggregator.search.explain import contributions
 from aggregator.search.filters import Filter
+from aggregator.search.hits import Contribution, Hit
 from aggregator.search.name_index import Roll
 from aggregator.search.naming import (
     UNTELLING,
@@ -27,28 +28,6 @@ from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
 from aggregator.search.scoring import Place, Score, best, complete, promising
 from aggregator.search.weights import ENOUGH, SHORTLIST, WEIGHTS, Weights
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One tool that a search found."""
-
-    document: Document
-    score: float
-    """What it was ranked by."""
-    called: bool = False
-    """Whether the query is its name."""
-    meaning: float | None = None
-    """The part of the score that its meaning brought, where that counts."""
-
-    def __repr__(self) -> str:
-        meant = "" if self.meaning is None else f", {self.meaning:.2f} by meaning"
-        return f"<Hit {self.entry.name}: {self.score:.2f}{meant}>"
-
-    @property
-    def entry(self) -> ToolEntry:
-        """The tool."""
-        return self.document.entry
 
 
 @dataclass(slots=True, eq=False)
@@ -164,7 +143,7 @@ class Index:
         if not slots and not request.concepts:
             slots = sorted(allowed or (), key=self._places.__getitem__)[:size]
             if near is None or not query.terms:
-                return [Hit(self._documents[slot], 0.0) for slot in slots[:limit]]
+                return [Hit(self._documents[slot].entry, 0.0) for slot in slots[:limit]]
         if near is not None:
             slots = list({*slots, *self._near(near, passing)})
         scores = [*self._scored(slots, request, asked).values()]
@@ -282,7 +261,7 @@ class Index:
 
 def _hit(score: Score, *, is_blended: bool) -> Hit:
     meaning = score.meaning if is_blended else None
-    return Hit(score.document, score.worth, called=bool(score.called), meaning=meaning)
+    return Hit(score.document.entry, score.worth, called=bool(score.called), meaning=meaning)
 
 
 def _exhaust(steps: Iterable[None]) -> None:

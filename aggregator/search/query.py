@@ -1,7 +1,7 @@
 """What a search text asks for, as a value."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aggregator.search.weights import MAX_QUERY, MAX_TERMS
 
@@ -14,11 +14,16 @@ class Select:
     """Exactly these tools, by name."""
 
     names: tuple[str, ...]
+    text: str = field(default="", compare=False)
+    """The query as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What there is: the servers rather than tools."""
+
+    text: str = field(default="", compare=False)
+    """The query as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,9 @@ def parse_query(text: str) -> Query:
     """Read a search text; every text means something."""
     wanted = _printable(text[:MAX_QUERY])
     if wanted.lower() in ("", "*", "server:"):
-        return Overview()
+        return Overview(text)
     if wanted[:7].lower() == "select:":
-        return Select(_names(_printable(text)[7:]))
+        return Select(_names(_printable(text)[7:]), text)
     return _keywords(wanted)
 
 

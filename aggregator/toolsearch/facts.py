@@ -2,9 +2,13 @@
 
 from aggregator.catalog import ToolEntry
 from aggregator.json import JsonObject
-from aggregator.toolsearch.find import Found, Missing, copies
+from aggregator.search.hits import Contribution
+from aggregator.toolsearch.find import Explained, Found, Missing, copies
 from aggregator.toolsearch.status import Unready, failed, pending
 from aggregator.toolsearch.view import Changes, View
+
+EXPLAIN = "aggregator/explain"
+"""The key in a request's `_meta` by which a program asks why each tool was found."""
 
 
 def facts(found: Found, view: View) -> JsonObject:
@@ -25,6 +29,10 @@ def facts(found: Found, view: View) -> JsonObject:
         told["copies"] = same
     if view.changes is not None:
         told["changes"] = _changes(view.changes)
+    if found.request.explain:
+        told["explained"] = [
+            _explained(each) for result in found.results for each in result.explained
+        ]
     return told
 
 
@@ -35,7 +43,26 @@ def _tool(entry: ToolEntry, view: View) -> JsonObject:
         "description": entry.description,
         "inputSchema": entry.input_schema,
         "annotations": entry.tool.get("annotations") or {},
-        "call": view.call(entry),
+        "call": view.way(entry),
+    }
+
+
+def _explained(explained: Explained) -> JsonObject:
+    hit = explained.hit
+    return {
+        "name": explained.entry.name,
+        "score": hit and round(hit.score, 3),
+        "meaning": None if hit is None or hit.meaning is None else round(hit.meaning, 3),
+        "why": [_contribution(each) for each in explained.why],
+    }
+
+
+def _contribution(each: Contribution) -> JsonObject:
+    return {
+        "word": each.word,
+        "term": each.term,
+        "field": each.field,
+        "score": round(each.score, 3),
     }
 
 

@@ -109,4 +109,5 @@ class Listing:
     def _define(self, surface: Surface) -> tuple[JsonObject, ...]:
         """Define the meta-tools; a small catalog that is shown whole can still be waited for."""
         servers = list(self._fleet.descriptions.items())
-        return definitions(servers, "relay" if surface == "full" else surface)
+        shown = "relay" if surface == "full" else surface
+        return definitions(servers, shown, self._fleet.config.settings.max_results)

@@ -2,17 +2,15 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import anyio
 
-from aggregator.catalog import ToolEntry
-from aggregator.exposure import call_route
 from aggregator.fleet.fleet import Fleet
-from aggregator.search import Keywords, parse_query
+from aggregator.json import as_object
 from aggregator.search.nearness import Nearness
-from aggregator.toolsearch import Call, Found, View, awaited, parse_search, search, tell
+from aggregator.search.query import Keywords, Query
+from aggregator.toolsearch import EXPLAIN, Found, View, awaited, parse_search, search, tell
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import Listing
 
@@ -35,7 +33,8 @@ class Searching:
     ) -> dict[str, Any]:
         """Search; where found tools join the list, tell the client before it is answered."""
         settings = self._fleet.config.settings
-        request = parse_search(params.get("arguments"), settings.max_results)
+        explain = as_object(params.get("_meta")).get(EXPLAIN) is True
+        request = parse_search(params.get("arguments"), settings.max_results, explain=explain)
         if request.wait:
             with anyio.move_on_after(request.wait):
                 await self._fleet.until_settled(awaited(request, self._fleet.catalog), request.wait)
@@ -47,7 +46,7 @@ class Searching:
         if self._listing.exposure(conversation).surface in ("promote", "hybrid"):
             await self._promote(conversation, found, announce)
             # What was learned of the client in the meantime decides how it is told to call.
-            view = replace(view, call=self._caller(conversation))
+            view = self._with_client(view, conversation)
         result = _answered(conversation, found, view)
         if self._listing.profile(conversation).shows_whole_result:
             # Its model would read the same facts twice.
@@ -67,43 +66,37 @@ class Searching:
             with anyio.move_on_after(self._fleet.config.settings.relist_wait):
                 await conversation.relisted.wait()
 
-    async def _near(self, queries: Sequence[str]) -> dict[str, Nearness]:
+    async def _near(self, queries: Sequence[Query]) -> dict[Keywords, Nearness]:
         """Ask what queries mean; those of which it is not known by now are left to their words."""
-        parsed = [each for each in map(parse_query, queries) if isinstance(each, Keywords)]
-        found = [(each.text, await self._fleet.meaning.nearness(each.text)) for each in parsed]
-        return {text: near for text, near in found if near}
+        asked = [query for query in queries if isinstance(query, Keywords) and query.terms]
+        found = [(query, await self._fleet.meaning.nearness(query.text)) for query in asked]
+        return {query: near for query, near in found if near}
 
-    def _view(self, conversation: Conversation, near: Mapping[str, Nearness]) -> View:
+    def _view(self, conversation: Conversation, near: Mapping[Keywords, Nearness]) -> View:
         """Put together what this client's search looks at: one catalog, read once."""
         catalog = self._fleet.catalog
         changes = conversation.session.changes(catalog)
-        return View(
+        view = View(
             catalog=catalog,
-            rank=partial(self._rank, near),
-            find=self._fleet.find,
-            namesakes=self._fleet.lookup.namesakes,
-            call=self._caller(conversation),
+            lookup=self._fleet.lookup,
+            index=self._fleet.index,
+            near=near,
             visible=self._listing.known_names(conversation),
             descriptions=self._fleet.descriptions,
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
             max_chars=self._listing.budget(conversation),
         )
+        return self._with_client(view, conversation)
 
-    def _rank(self, near: Mapping[str, Nearness], query: Keywords, limit: int) -> list[ToolEntry]:
-        index = self._fleet.index
-        return [hit.entry for hit in index.rank(query, limit, near.get(query.text))]
-
-    def _caller(self, conversation: Conversation) -> Callable[[ToolEntry], Call]:
-        """Return how this client calls a tool, with what is known of it now."""
-        surface = self._listing.exposure(conversation).surface
-        session = conversation.session
+    def _with_client(self, view: View, conversation: Conversation) -> View:
+        """Bring into a view what is known of this client now, and so how it calls tools."""
         relists = self._listing.profile(conversation).calls_late_tools
-        return lambda entry: call_route(
-            entry,
-            surface=surface,
-            visible_to_client=session.shows(entry.name, relists=relists),
+        return replace(
+            view,
+            surface=self._listing.exposure(conversation).surface,
             relists=relists,
+            listed=conversation.session.list_of(relists=relists),
         )
 
 

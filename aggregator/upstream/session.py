@@ -9,6 +9,7 @@ from typing import Literal
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.json import JsonObject, is_array
 from aggregator.names import ServerName, ToolName
+from aggregator.toolsearch import Changes
 
 MAX_LOADED = 40
 """Tools one session may have loaded before the oldest unused ones leave."""
@@ -25,20 +26,6 @@ class Loading:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.dropped)
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What came and went since a client's last search."""
-
-    tools_added: tuple[ToolName, ...] = ()
-    tools_removed: tuple[ToolName, ...] = ()
-    servers_added: tuple[ServerName, ...] = ()
-    """Servers whose tools can be called now and could not before."""
-    servers_removed: tuple[ServerName, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any((self.tools_added, self.tools_removed, self.servers_added, self.servers_removed))
 
 
 @dataclass(frozen=True, slots=True)

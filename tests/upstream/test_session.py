@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import Catalog, Pending, Ready, ToolEntry
 from aggregator.names import ServerName, ToolName
-from aggregator.upstream.session import Changes, Loading, Session, digest
+from aggregator.toolsearch import Changes
+from aggregator.upstream.session import Loading, Session, digest
 
 
 def names(text: str) -> tuple[ToolName, ...]:
