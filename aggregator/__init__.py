@@ -10,8 +10,8 @@ The rooms, from the outside in. Imports point down.
     jsonrpc      messages on a pair of streams: framing, decoding, pipes
     ─────────────────────────────────────────────────────────────
     inspection   the catalog as documents
-    exposure     which tools one client sees, on which surface
     toolsearch   the meta-tools: definition, arguments, answer
+    exposure     which tools one client sees, on which surface
     search       the index, its ranking, and what tools mean
     catalog      everything known about all servers now
     config       servers.yaml as a value

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal
 
 from aggregator.catalog import Catalog, ToolEntry
@@ -12,10 +13,13 @@ from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
 
 Surface = Literal["promote", "hybrid", "relay", "full"]
-Route = Literal["direct", "CallTool", "CallReadOnlyTool"]
+Way = Literal["direct", "CallTool", "CallReadOnlyTool"]
+"""How a client's model calls a tool: by its own name, or through one of the meta-tools."""
 
 ALWAYS_LOAD = "anthropic/alwaysLoad"
 """The `_meta` key that keeps a client which defers tools by itself from hiding one again."""
+CHARACTERS_PER_TOKEN = 2.5
+"""Characters of a definition that cost a model about one token."""
 SETTLED_TIME_TO_LIVE = 300_000
 """Milliseconds a list may be kept once no server is pending."""
 
@@ -141,9 +145,9 @@ def definition(entry: ToolEntry, *, keep: bool) -> JsonObject:
     return shown
 
 
-def call_route(
+def way_to_call(
     entry: ToolEntry, *, surface: Surface, visible_to_client: bool, relists: bool | None
-) -> Route:
+) -> Way:
     """Say how this client's model calls a found tool."""
     joins_in_time = surface == "promote" or (surface != "relay" and relists is True)
     if visible_to_client or joins_in_time:
@@ -157,12 +161,12 @@ def time_to_live(catalog: Catalog) -> int:
 
 
 def approximate_tokens(entry: ToolEntry) -> int:
-    """Return about how many tokens a definition costs a model, at 2.5 characters each."""
+    """Return about how many tokens a definition costs a model."""
     return _tokens(entry.characters)
 
 
 def _tokens(characters: int) -> int:
-    return -(-characters * 2 // 5)
+    return ceil(characters / CHARACTERS_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +213,5 @@ class Deferral:
         characters = sum(entry.characters for entry in entries if not entry.always_load)
         # In characters, since half a token more is more. Once over, it stays so: going back
         # would change every client's list each time a server comes and goes.
-        exceeds = characters * 2 > self.threshold * 5
+        exceeds = characters > self.threshold * CHARACTERS_PER_TOKEN
         return replace(self, deferring=self.deferring or exceeds, characters=characters)

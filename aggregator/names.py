@@ -203,6 +203,11 @@ class Lookup:
         return next(each for each in self.registers if name in each.own)
 
 
+def plain_server(name: str) -> str:
+    """Return the name of a server without what people forget of it: case and signs."""
+    return "".join(each for each in name.casefold() if each.isalnum())
+
+
 def _prefix(server: str) -> str:
     parts = _NOT_ALPHANUMERIC.sub("_", _unaccented(server)).strip("_").split("_")
     return "_".join(part for at, part in enumerate(parts) if at == 0 or part.lower() != "mcp")

@@ -14,10 +14,11 @@ from typing import Any
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
-from aggregator.search import Index, Keywords, parse_query
+from aggregator.search.index import Index
+from aggregator.search.nearness import Nearness, Roster
+from aggregator.search.query import Keywords, parse_query
 from aggregator.search.semantic.cache import Cache
 from aggregator.search.semantic.encoder import SentenceModel
-from aggregator.search.semantic.fusion import Nearness, Roster, rank
 from aggregator.search.semantic.gist import gist
 from aggregator.search.semantic.vectors import SCALE, Shelf
 
@@ -48,7 +49,7 @@ def build(tools: Sequence[Tool]) -> Search:
         if not isinstance(query, Keywords):
             return []
         near = Nearness(roster, shelf.likeness(model.encode(query.text)), SCALE)
-        hits = rank(index, query, near, limit)
+        hits = index.rank(query, limit, near)
         return [(hit.entry.server, hit.entry.own_name) for hit in hits]
 
     return search

@@ -15,10 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
-from aggregator.exposure import call_route, visible
+from aggregator.exposure import visible
 from aggregator.names import Lookup, ServerName, prefixes, qualify
-from aggregator.search import Index
-from aggregator.toolsearch import View, answer, definitions, instructions, parse_search
+from aggregator.search.index import Index
+from aggregator.toolsearch import (
+    View,
+    definitions,
+    instructions,
+    parse_search,
+    search,
+    tell,
+)
 from benchmarks.measure import report
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "retrieval"
@@ -98,12 +105,12 @@ def measure(name: str, tools: list[dict[str, Any]], queries: list[str]) -> tuple
     lookup = Lookup.of((e.name, e.server, e.own_name) for e in catalog.entries.values())
     view = View(
         catalog=catalog,
-        rank=lambda query, limit: [hit.entry for hit in index.rank(query, limit)],
-        find=lookup.find,
-        call=lambda e: call_route(e, surface="relay", visible_to_client=False, relists=False),
+        lookup=lookup,
+        index=index,
+        relists=False,
     )
     asked = [parse_search({"query": query}) for query in queries]
-    found = [answer(each, view) for each in asked]
+    found = [tell(search(each, view), view) for each in asked]
     answers = [tokens(each.text) for each in found]
     # What search transforms of other proxies return: the same definitions, as JSON.
     whole = [loaded(_shown(entry) for entry in each.matches) for each in found]

@@ -5,13 +5,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.catalog import Catalog, Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
-from aggregator.exposure import Surface, call_route, visible
+from aggregator.exposure import Surface, visible
 from aggregator.names import Lookup, ServerName, prefixes
-from aggregator.search import Index
-from aggregator.toolsearch import View, answer, parse_search
+from aggregator.search.index import Index
+from aggregator.toolsearch import View, parse_search, search
 
 words = st.text(st.sampled_from("abcXY_-. \u00e9\u4e2d"), min_size=1, max_size=60)
 catalogs = st.dictionaries(words, st.lists(words, max_size=6), min_size=1, max_size=4)
@@ -38,19 +38,11 @@ def test_every_visible_and_every_found_tool_is_callable(
         assert isinstance(state, Ready)
         index.update(name, state.entries)
 
-    def call(entry: ToolEntry) -> Any:
-        return call_route(entry, surface=surface, visible_to_client=False, relists=None)
-
-    view = View(
-        catalog=catalog,
-        rank=lambda keywords, limit: [hit.entry for hit in index.rank(keywords, limit)],
-        find=lookup.find,
-        call=call,
-    )
+    view = View(catalog=catalog, lookup=lookup, index=index, surface=surface)
     found = [
         entry.name
         for text in (query, "does it", *catalog.entries)
-        for entry in answer(parse_search({"query": text}), view).matches
+        for entry in search(parse_search({"query": text}), view).matches
     ]
     shown = visible(
         catalog, surface=surface, meta_tools=(), loaded=tuple(catalog.entries), searching=True

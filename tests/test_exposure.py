@@ -15,12 +15,12 @@ from aggregator.exposure import (
     Era,
     Surface,
     approximate_tokens,
-    call_route,
     definition,
     explain_surface,
     expose,
     time_to_live,
     visible,
+    way_to_call,
 )
 from aggregator.json import JsonObject
 from aggregator.names import ServerName, ToolName
@@ -358,14 +358,14 @@ def test_a_found_tool_is_called_the_way_this_client_can(
 ):
     tool = entry("a__b")
 
-    assert call_route(tool, surface=surface, visible_to_client=listed, relists=relists) == route
+    assert way_to_call(tool, surface=surface, visible_to_client=listed, relists=relists) == route
 
 
 def test_a_tool_trusted_to_only_read_is_called_through_the_read_only_way():
     tool = ToolEntry(ToolName("a__b"), ServerName("a"), {"name": "b"}, read_only=True)
 
     assert (
-        call_route(tool, surface="relay", visible_to_client=False, relists=None)
+        way_to_call(tool, surface="relay", visible_to_client=False, relists=None)
         == "CallReadOnlyTool"
     )
 

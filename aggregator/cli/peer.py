@@ -70,7 +70,7 @@ class Peer(ABC):
             "io.modelcontextprotocol/clientCapabilities": {},
             "progressToken": number,
         }
-        sent = {**params, "_meta": meta}
+        sent = {**params, "_meta": {**params.get("_meta", {}), **meta}}
         request: Json = {"jsonrpc": "2.0", "id": number, "method": method, "params": sent}
         for message in self._exchange(request):
             if message.get("id") == number:
@@ -80,10 +80,15 @@ class Peer(ABC):
         raise CommandError("the aggregator ended its answer too early")
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
     ) -> Json:
         """Call a tool."""
-        params = {"name": tool, "arguments": arguments}
+        params = {"name": tool, "arguments": arguments, "_meta": meta or {}}
         return self.request("tools/call", params, on_progress)
 
     def read(self, uri: str) -> Json:

@@ -2,35 +2,21 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-import anyio
-
-from aggregator.catalog import Catalog, Ready, ServerState
 from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.pages import as_json
-from aggregator.cli.peer import Peer, serving
+from aggregator.cli.peer import serving
 from aggregator.cli.starting import await_servers, is_starting
-from aggregator.config import Config
-from aggregator.downstream.intake import take_in
-from aggregator.inspection import TOOLS_URI
-from aggregator.memory import state_path
-from aggregator.names import ServerName
-from aggregator.search import Hit, Index, Keywords, parse_query
-from aggregator.search.semantic.fusion import Nearness, rank
-from aggregator.search.semantic.index import ask_once
-from aggregator.search.semantic.meaning import open_meaning
-from aggregator.toolsearch import TOOL_SEARCH
+from aggregator.toolsearch import EXPLAIN, TOOL_SEARCH
 
 PATIENCE = 5.0
 """Seconds that are given to what tools mean, where the extra for that is installed."""
 
-
-BLENDED = ("words", "meaning")
-"""The two parts of a score where the extra is installed."""
+Explained = dict[str, Any]
+"""One tool of an answer as the server explains it: its name, its score, and why."""
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -44,58 +30,18 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         # that has not come in all the time there was is not waited for once more.
         patience = 0 if any(map(is_starting, servers)) else min(options.wait, PATIENCE)
         asked = {"query": query, "max_results": limit, "wait": patience}
-        result = peer.call(TOOL_SEARCH, asked)
-        catalog = _catalog(peer, config) if options.explain else None
-    hits = None if catalog is None else _explained(catalog, config, environment, query, limit)
+        result = peer.call(TOOL_SEARCH, asked, meta={EXPLAIN: bool(options.explain)})
     text: str = result["content"][0]["text"]
+    facts: dict[str, Any] = result["_meta"]["aggregator/search"]
+    explained: list[Explained] | None = facts.pop("explained", None)
     if options.json:
-        facts = result["_meta"]["aggregator/search"]
-        why = {} if hits is None else {"hits": [_hit_as_json(hit) for hit in hits]}
+        why = {} if explained is None else {"hits": explained}
         environment.say(as_json({"query": query, "text": text, "facts": facts, **why}))
         return ExitStatus.FINE
     environment.say(text)
-    if hits is not None:
-        environment.say("\n" + _why(query, hits))
+    if explained is not None:
+        environment.say("\n" + _why(query, explained))
     return ExitStatus.FINE
-
-
-def _catalog(peer: Peer, config: Config) -> Catalog:
-    """Return the tools there are, as their servers define them."""
-    found: dict[ServerName, ServerState] = {}
-    tools: list[dict[str, Any]] = peer.read(TOOLS_URI)["tools"]
-    for name, own in groupby(tools, key=lambda tool: tool["server"]):
-        definitions = [peer.read(f"{TOOLS_URI}/{tool['name']}")["definition"] for tool in own]
-        entries, _ = take_in(config.servers[name], definitions)
-        found[name] = Ready(tuple(entries))
-    return Catalog(found)
-
-
-def _explained(
-    catalog: Catalog, config: Config, environment: Environment, query: str, limit: int
-) -> list[Hit]:
-    """Rank once more, over the same definitions, and ask why."""
-    wanted = parse_query(query)
-    if not isinstance(wanted, Keywords):
-        return []
-    index = Index(list(config.enabled))
-    for name, state in catalog.servers.items():
-        entries = state.entries if isinstance(state, Ready) else ()
-        index.update(name, entries, description=config.servers[name].description)
-    ranked = _ranked(index, wanted, limit, _near(catalog, config, environment, wanted.text))
-    return [replace(hit, why=(*hit.why, *index.explain(wanted, hit.entry))) for hit in ranked]
-
-
-def _near(catalog: Catalog, config: Config, environment: Environment, text: str) -> Nearness | None:
-    settings = config.settings
-    state = state_path(environment.variables) if settings.state else None
-    meaning = open_meaning(state, wanted=settings.semantic)
-    return anyio.run(ask_once, meaning, catalog, text, PATIENCE)
-
-
-def _ranked(index: Index, query: Keywords, limit: int, near: Nearness | None) -> list[Hit]:
-    if near is None:
-        return index.rank(query, limit)
-    return rank(index, query, near, limit)
 
 
 TOGETHER = {
@@ -107,35 +53,32 @@ TOGETHER = {
 """What words bring together, in words."""
 
 
-def _why(query: str, hits: Sequence[Hit]) -> str:
-    if not hits:
+def _why(query: str, explained: Sequence[Explained]) -> str:
+    if not explained:
         return f"Nothing was ranked for `{query}`: names and overviews are looked up"
-    return "\n".join(["Why these:", *(_reasons(at, hit) for at, hit in enumerate(hits, 1))])
+    return "\n".join(["Why these:", *(_reasons(at, each) for at, each in enumerate(explained, 1))])
 
 
-def _reasons(at: int, hit: Hit) -> str:
-    lines = [f"{at}. {hit.entry.name}  score {hit.score:.2f}{_blended(hit)}"]
-    by_word = [each for each in hit.why if each.field not in BLENDED]
-    for (word, term), found in groupby(by_word, key=lambda each: (each.word, each.term)):
+def _reasons(at: int, explained: Explained) -> str:
+    lines = [f"{at}. {explained['name']}  {_score(explained)}"]
+    by_word = groupby(explained["why"], key=lambda each: (each["word"], each["term"]))
+    for (word, term), found in by_word:
         parts = list(found)
-        fields = ", ".join(TOGETHER.get(part.field, part.field) for part in parts)
+        names: list[str] = [part["field"] for part in parts]
+        fields = ", ".join(TOGETHER.get(name, name) for name in names)
         indexed = "" if term == word else f" (indexed as `{term}`)"
         said = f"`{word}`{indexed} in {fields}" if word else f"all words together: {fields}"
-        if parts[0].field == "called":
+        if names[0] == "called":
             said = "comes first, since the query is its name"
-        lines.append(f"   {sum(part.score for part in parts):6.2f}  {said}")
+        lines.append(f"   {sum(part['score'] for part in parts):6.2f}  {said}")
     return "\n".join(lines)
 
 
-def _blended(hit: Hit) -> str:
-    """Return what words and meaning are of a score, where both rank."""
-    parts = [f"{each.field} {each.score:.2f}" for each in hit.why if each.field in BLENDED]
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-def _hit_as_json(hit: Hit) -> dict[str, Any]:
-    why = [
-        {"word": each.word, "term": each.term, "field": each.field, "score": round(each.score, 3)}
-        for each in hit.why
-    ]
-    return {"name": hit.entry.name, "score": round(hit.score, 3), "why": why}
+def _score(explained: Explained) -> str:
+    """Return what a tool was ranked by, and what of that are words and meaning if both rank."""
+    score, meaning = explained["score"], explained["meaning"]
+    if score is None:
+        return "looked up by its name"
+    if meaning is None:
+        return f"score {score:.2f}"
+    return f"score {score:.2f} (words {score - meaning:.2f}, meaning {meaning:.2f})"

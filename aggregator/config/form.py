@@ -218,7 +218,10 @@ class SettingsForm(_Form):
     )
     surface: SurfaceChoice = Field("auto", description="How found tools reach a client.")
     max_results: int = Field(
-        values.DEFAULT_RESULTS, ge=1, le=100, description="Tools a search returns by default."
+        values.DEFAULT_RESULTS,
+        ge=1,
+        le=values.MAX_RESULTS,
+        description="Tools a search returns by default.",
     )
     max_result_chars: int = Field(
         values.MAX_RESULT_CHARS,

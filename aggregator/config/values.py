@@ -28,8 +28,10 @@ CONTEXT_WINDOW = 200_000
 """Tokens a model can hold."""
 DEFAULT_RESULTS = 5
 """Tools a search returns unless it asks for another number."""
+MAX_RESULTS = 100
+"""Tools that the file, or a search, may ask for."""
 MAX_RESULT_CHARS = 8_000
-"""Characters the answer to a search may have."""
+"""Characters the answer to a search may have, unless the file or the client says otherwise."""
 MAX_LOADED = 40
 """Tools that searches may add to one client's list."""
 RELIST_WAIT = 0.4

@@ -4,8 +4,7 @@ import random
 from collections.abc import Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 import anyio.abc
@@ -18,16 +17,14 @@ from aggregator.downstream.questions import joint
 from aggregator.downstream.server import Downstream
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
+from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName
+from aggregator.search.hits import Ranker
 from aggregator.search.semantic.meaning import Meaning, NoMeaning
 from aggregator.signals import Signal
-
-if TYPE_CHECKING:
-    from aggregator.fleet.indexing import Indexing
-    from aggregator.search import Index
 
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""
@@ -89,6 +86,7 @@ class Fleet:
         self.changed = Signal()
         """Sent when `now` is replaced."""
         self.meaning = meaning or NoMeaning()
+        self._indexing = Indexing(list(config.enabled), describe=self._description)
         self._clients: list[JsonObject] = []
         self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or NoMemory())
@@ -116,16 +114,8 @@ class Fleet:
         self._leavers: list[Member] = []
         self._reconfigured = Signal()
 
-    @cached_property
-    def _indexing(self) -> "Indexing":
-        # The first list does not wait for what only searches take.
-        from aggregator.fleet.indexing import Indexing  # noqa: PLC0415 - see above
-
-        servers = list(self.now.config.enabled)
-        return Indexing(servers, describe=self._description)
-
     @property
-    def index(self) -> "Index":
+    def index(self) -> Ranker:
         """What the tools in the catalog are found by."""
         return self._indexing.index
 
@@ -170,7 +160,7 @@ class Fleet:
                 self._arrivals.append(members[name])
         for name in before.keys() - kept.keys():
             self._indexing.take(name, before[name], Pending())
-        self.index.reorder(list(states))
+        self._indexing.index.reorder(list(states))
         self._members = members
         self._become(self.now.with_config(config, Catalog(states)))
         self._reconfigured.send()

@@ -1,17 +1,41 @@
 """The index in step with the catalog: tools are read a few at a time, and shown all at once."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import closing
+from functools import cached_property
+from typing import Protocol
 
 import anyio.lowlevel
 
 from aggregator.catalog import Ready, ServerState, ToolEntry
 from aggregator.names import ServerName
-from aggregator.search import Index, documents
+from aggregator.search.hits import Ranker
 from aggregator.signals import Signal
 
 AT_ONCE = 2
 """Tools that are read before others have their turn: half a millisecond of work."""
+
+
+class Growing(Ranker, Protocol):
+    """An index, as whoever keeps it in step with the catalog sees it."""
+
+    def stage(
+        self, server: ServerName, entries: Iterable[ToolEntry], description: str = "", /
+    ) -> Generator[None, None, None]:
+        """Replace what one server had in small steps."""
+        ...
+
+    def hide(self, server: ServerName, /) -> None:
+        """Find the tools of one server no more."""
+        ...
+
+    def tidy(self) -> Generator[None, None, None]:
+        """Forget what is not to be found any more, in small steps."""
+        ...
+
+    def reorder(self, order: Sequence[ServerName], /) -> None:
+        """Have the order of servers decide ties in another way."""
+        ...
 
 
 class Indexing:
@@ -20,11 +44,19 @@ class Indexing:
     def __init__(
         self, order: Sequence[ServerName], *, describe: Callable[[ServerName], str]
     ) -> None:
-        self.index = Index(order)
+        self._order = order
         self._describe = describe
         self._arriving: dict[ServerName, Ready] = {}
         self._is_due = False
         self._work = Signal()
+
+    @cached_property
+    def index(self) -> Growing:
+        """What the tools that are shown can be found by."""
+        # The first list does not wait for what only searches take.
+        from aggregator.search.index import Index  # noqa: PLC0415 - see above
+
+        return Index(self._order)
 
     def take(self, server: ServerName, before: ServerState, after: ServerState) -> bool:
         """Take note of a server's new state; return whether it can be shown already."""
@@ -56,8 +88,8 @@ class Indexing:
             newest = self._arriving.get(server)
             return newest is not None and newest.entries is entries
 
-        read = documents(server, entries, self._describe(server))
-        with closing(self.index.stage(server, read)) as steps:
+        steps = self.index.stage(server, entries, self._describe(server))
+        with closing(steps):
             return await _in_turns(steps, is_wanted)
 
 

@@ -9,9 +9,9 @@ from sys import intern
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search.fields import MAX_DESCRIPTION, texts
+from aggregator.search.fields import texts
 from aggregator.search.lexicon import STOP_WORDS
-from aggregator.search.weights import WEIGHTS, Field, Measure, Weights
+from aggregator.search.weights import MAX_DESCRIPTION, WEIGHTS, Field, Measure, Weights
 from aggregator.search.words import stem, tokens, words
 
 LEVELS = tuple(level / 4096 for level in range(4097))
@@ -55,6 +55,9 @@ class Document:
     host: Host
     signature: int
     """Equal for tools that say the same of themselves."""
+
+    def __repr__(self) -> str:
+        return f"<Document {self.entry.name}>"
 
     @property
     def described(self) -> Sequence[str]:

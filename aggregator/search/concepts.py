@@ -8,20 +8,18 @@ from typing import NamedTuple
 
 from aggregator.search.analysis import stop_free
 from aggregator.search.lexicon import equivalents, faint, topics
-from aggregator.search.query import MAX_TERMS, Keywords
+from aggregator.search.query import Keywords
 from aggregator.search.rarity import Rarity
 from aggregator.search.repair import Vocabulary
-from aggregator.search.weights import Weights
+from aggregator.search.weights import (
+    LONG_REQUEST,
+    MAX_CONTAINING,
+    MAX_GUESSES,
+    MAX_TERMS,
+    NEGLIGIBLE,
+    Weights,
+)
 from aggregator.search.words import stem, tokens
-
-MAX_GUESSES = 8
-"""Unknown words of one query that are looked up by likeness; the rest match nothing."""
-MAX_CONTAINING = 8
-"""Words that one part of a word may stand for."""
-LONG = 6
-"""Words from which a query is a request in sentences rather than keywords."""
-NEGLIGIBLE = 0.1
-"""The part of a word's worth below which an alternative is left out."""
 
 Postings = Mapping[str, Mapping[int, float]]
 
@@ -87,7 +85,7 @@ class Reader:
     def read(self, query: Keywords) -> Request:
         """Return what the words of a query stand for."""
         spoken = tokens(" ".join(query.terms))[:MAX_TERMS]
-        if len(spoken) > LONG:
+        if len(spoken) > LONG_REQUEST:
             self._repaired = self._weights.doubted
         words = dict.fromkeys(part for parts in spoken for part in parts)
         telling = frozenset(stop_free(words))

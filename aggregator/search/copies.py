@@ -1,14 +1,7 @@
 """Which tools say the same, or nearly so."""
 
 from aggregator.search.analysis import Document
-
-ALIKE = 0.8
-"""The share of words from which two tools of one server count as the same."""
-TELLING = 4
-TAKEN = 0.85
-SHARED = 0.33
-"""How many words tools of two servers have in common that count as the same: at least so many,
-and so much of those of the shorter one, and of those of both."""
+from aggregator.search.weights import ALIKE, ALIKE_SHARED, ALIKE_TAKEN, ALIKE_WORDS
 
 
 def alike(one: Document, two: Document) -> bool:
@@ -20,7 +13,9 @@ def alike(one: Document, two: Document) -> bool:
         return False
     mine, theirs = _own(one), _own(two)
     common = len(mine & theirs)
-    return common >= max(TELLING, TAKEN * min(len(mine), len(theirs)), SHARED * len(mine | theirs))
+    return common >= max(
+        ALIKE_WORDS, ALIKE_TAKEN * min(len(mine), len(theirs)), ALIKE_SHARED * len(mine | theirs)
+    )
 
 
 def _share(one: Document, other: Document) -> float:

@@ -1,26 +1,12 @@
 """Why a tool was found: which words, in which fields, for how much."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from aggregator.search.analysis import content, strengths
 from aggregator.search.concepts import Concept, Request
+from aggregator.search.hits import Contribution
 from aggregator.search.scoring import Score
 from aggregator.search.weights import Field, Weights
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What one word of a query brought a tool by standing in one of its fields."""
-
-    word: str
-    """The word as the query has it; empty for what the words brought together."""
-    term: str
-    """The word of the index that stood for it."""
-    field: str
-    """A field, or `coverage`, `together`, `named` or `hosted` for what words brought together;
-    `called`, worth nothing by itself, for a tool that comes first because the query is its name."""
-    score: float
 
 
 def contributions(request: Request, score: Score, weights: Weights) -> tuple[Contribution, ...]:

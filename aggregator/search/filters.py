@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aggregator.names import ServerName
+from aggregator.names import ServerName, plain_server
 from aggregator.search.analysis import Document, stop_free
 from aggregator.search.concepts import Postings
 from aggregator.search.query import Keywords
 from aggregator.search.repair import Vocabulary
+from aggregator.search.weights import MAX_REQUIRED, SPOKEN
 from aggregator.search.words import stem, words
-
-MAX_CONTAINING = 64
-"""Words that a required part of a word may stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +30,17 @@ class Filter:
         for phrase in query.phrases:
             saying = self._saying(phrase, allowed)
             # In a long request quotes are around values; and a phrase nobody says is just words.
-            if saying and 2 * len(phrase.split()) >= len(query.terms):
+            if saying and SPOKEN * len(phrase.split()) >= len(query.terms):
                 allowed = saying
         return allowed
 
     def _of_servers(self, filters: Sequence[str]) -> set[int]:
         """Return the tools of the servers that any of the filters names."""
-        wanted = {plain(each) for each in filters}
+        wanted = {plain_server(each) for each in filters}
         return {
             slot
             for server, slots in self.slots.items()
-            if plain(server) in wanted
+            if plain_server(server) in wanted
             for slot in slots
         }
 
@@ -61,7 +59,7 @@ class Filter:
         """Return the tools with a word in a name that contains another, or is meant by it."""
         text = "".join(parts)
         near = self.vocabulary.nearest(text)
-        likely = self.vocabulary.containing(text, MAX_CONTAINING) or ([near] if near else [])
+        likely = self.vocabulary.containing(text, MAX_REQUIRED) or ([near] if near else [])
         return {slot for each in likely for slot in self.postings.get(stem(each), ())}
 
     def _saying(self, phrase: str, allowed: set[int] | None) -> set[int]:
@@ -74,8 +72,3 @@ class Filter:
             for slot in (having if allowed is None else having & allowed)
             if sought in self.documents[slot].sequence
         }
-
-
-def plain(server: str) -> str:
-    """Return the name of a server without what people forget of it."""
-    return "".join(each for each in server.casefold() if each.isalnum())

@@ -1,14 +1,15 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
 from aggregator.search.analysis import LEVELS, Document, documents
 from aggregator.search.concepts import Reader, Request
-from aggregator.search.explain import Contribution, contributions
+from aggregator.search.explain import contributions
 from aggregator.search.filters import Filter
+from aggregator.search.hits import Contribution, Hit
 from aggregator.search.name_index import Roll
 from aggregator.search.naming import (
     UNTELLING,
@@ -19,44 +20,14 @@ from aggregator.search.naming import (
     namesakes,
     spelling,
 )
+from aggregator.search.nearness import Nearness
 from aggregator.search.origins import Origins, Suspicion
 from aggregator.search.query import Keywords
+from aggregator.search.ranking import pick
 from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
 from aggregator.search.scoring import Place, Score, best, complete, promising
-from aggregator.search.spread import spread
-from aggregator.search.weights import WEIGHTS, Weights
-
-SHORTLIST = 48
-"""Tools of which the score is worked out in full."""
-
-ENOUGH = 4
-"""Tools to choose from for each hit that is wanted, at least."""
-
-Allowed = Callable[[ToolEntry], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One tool that a search found."""
-
-    document: Document
-    score: float
-    why: tuple[Contribution, ...] = ()
-    """Filled by `Index.explain`; a search itself does not take the time."""
-    part: float = 0.0
-    """The score as a part of what all words of the query are worth."""
-    called: bool = False
-    """Whether the query is its name."""
-    echo: bool = False
-    """Whether it repeats the query nearly word for word."""
-    stuffed: bool = False
-    """Whether the query is in the midst of its text, and it begins with something else."""
-
-    @property
-    def entry(self) -> ToolEntry:
-        """The tool."""
-        return self.document.entry
+from aggregator.search.weights import ENOUGH, SHORTLIST, WEIGHTS, Weights
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +60,9 @@ class Index:
         self._roll = Roll()
         self._origins = Origins()
 
+    def __repr__(self) -> str:
+        return f"<Index of {len(self)} tools, {len(self._slots)} servers>"
+
     def __len__(self) -> int:
         return len(self._documents) - len(self._hidden)
 
@@ -96,7 +70,7 @@ class Index:
         self, server: ServerName, entries: Sequence[ToolEntry], *, description: str = ""
     ) -> None:
         """Replace what one server had, at once."""
-        _exhaust(self.stage(server, documents(server, entries, description, self._weights)))
+        _exhaust(self.stage(server, entries, description))
         _exhaust(self.tidy())
 
     def remove(self, server: ServerName) -> None:
@@ -104,15 +78,17 @@ class Index:
         self.hide(server)
         _exhaust(self.tidy())
 
-    def stage(self, server: ServerName, read: Iterable[Document]) -> Generator[None, None, None]:
-        """Replace what one server had in small steps.
+    def stage(
+        self, server: ServerName, entries: Iterable[ToolEntry], description: str = ""
+    ) -> Generator[None, None, None]:
+        """Replace what one server had in small steps, a tool in each.
 
         Until the last step what it had is found, and after it what it has now. Whoever closes
         the steps before has the server keep what it had.
         """
         slots, tally = list[int](), Tally()
         try:
-            for document in read:
+            for document in documents(server, entries, description, self._weights):
                 slots.append(self._take_slot())
                 self._hidden.add(slots[-1])
                 self._add(slots[-1], document)
@@ -153,35 +129,35 @@ class Index:
         for server in self._slots:
             self._place(server)
 
-    def rank(self, query: Keywords, limit: int, *, among: Allowed | None = None) -> list[Hit]:
-        """Return the tools that answer a query best, best first."""
-        allowed = self._allowed(query)
-        request = self._read(query)
+    def rank(self, query: Keywords, limit: int, near: Nearness | None = None) -> list[Hit]:
+        """Return the tools that answer a query best, best first.
+
+        They are ranked by the words of the query, and by its meaning where that is known.
+        """
+        passing = self._passing(query)
+        allowed = self._without_hidden(passing)
         if limit <= 0 or (allowed is not None and not allowed):
             return []
-        asked = self._spelling(request)
-        slots = self._shortlist(request, asked, limit, allowed)
-        if not slots and not request.concepts:
-            return self._in_order(allowed, limit, among)
-        if among is not None:
-            kept = [slot for slot in slots if among(self._documents[slot].entry)]
-            if len(kept) < len(slots) and len(kept) < ENOUGH * limit:
-                # What may be shown is far down the list: begin with what may.
-                everything = self._documents.keys() if allowed is None else allowed
-                passing = {slot for slot in everything if among(self._documents[slot].entry)}
-                kept = self._shortlist(request, asked, limit, passing)
-            slots = kept
-        return self._picked(self._scored(slots, request, asked), request, limit)
-
-    def weigh(self, query: Keywords, entries: Sequence[ToolEntry]) -> list[Hit]:
-        """Return what each of some tools has of a query, however little."""
-        wanted = {entry.name for entry in entries}
-        servers = dict.fromkeys(entry.server for entry in entries)
-        own = (slot for server in servers for slot in self._slots.get(server, ()))
-        slots = [slot for slot in own if self._documents[slot].entry.name in wanted]
         request = self._read(query)
-        scores = self._scored(slots, request, self._spelling(request))
-        return [_hit(score, request.gain or 1.0) for score in scores.values()]
+        asked = self._spelling(request)
+        size = limit if near is None else max(limit, self._weights.blending.candidates)
+        slots = self._shortlist(request, asked, size, allowed)
+        if not slots and not request.concepts:
+            slots = sorted(allowed or (), key=self._places.__getitem__)[:size]
+            if near is None or not query.terms:
+                return [Hit(self._documents[slot].entry, 0.0) for slot in slots[:limit]]
+        if near is not None:
+            slots = list({*slots, *self._near(near, passing)})
+        scores = [*self._scored(slots, request, asked).values()]
+        picked = pick(
+            scores,
+            limit,
+            self._origins.suspicion,
+            self._weights,
+            whole=request.gain or 1.0,
+            near=near,
+        )
+        return [_hit(score, is_blended=near is not None) for score in picked]
 
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
@@ -196,11 +172,12 @@ class Index:
         """Return what speaks against a tool being the original."""
         return self._origins.suspicion(document)
 
-    def _allowed(self, query: Keywords) -> set[int] | None:
-        """Return the tools that may be found, `None` if all of them may."""
-        passing = Filter(self._postings, self._documents, self._slots, self._vocabulary).passing(
-            query
-        )
+    def _passing(self, query: Keywords) -> set[int] | None:
+        """Return the tools that pass the filters of a query, `None` if it has none."""
+        return Filter(self._postings, self._documents, self._slots, self._vocabulary).passing(query)
+
+    def _without_hidden(self, passing: set[int] | None) -> set[int] | None:
+        """Return those of some tools that may be found now, `None` if all of them may."""
         if not self._hidden:
             return passing
         return (self._documents.keys() if passing is None else passing) - self._hidden
@@ -263,13 +240,15 @@ class Index:
     def _spelling(self, request: Request) -> Spelling:
         return spelling(request.words, self._postings, self._vocabulary)
 
-    def _picked(self, scores: Mapping[int, Score], request: Request, limit: int) -> list[Hit]:
-        """Return the best of some tools, best first."""
-        ordered = sorted(scores.values(), key=lambda score: (-score.total, score.place))
-        if any(score.called for score in ordered):
-            ordered.sort(key=lambda score: (-score.called, -score.written))
-        picked = spread(ordered, limit, self._weights, self._origins.suspicion)
-        return [_hit(score, request.gain or 1.0) for score in picked]
+    def _near(self, near: Nearness, passing: set[int] | None) -> list[int]:
+        """Return the tools that may be found by their meaning alone."""
+        names = None if passing is None else {self._documents[slot].entry.name for slot in passing}
+        blending = self._weights.blending
+        entries = near.nearest(blending.nearest, blending.distant, names)
+        wanted = {entry.name for entry in entries}
+        servers = dict.fromkeys(entry.server for entry in entries)
+        own = (slot for server in servers for slot in self._slots.get(server, ()))
+        return [slot for slot in own if self._documents[slot].entry.name in wanted]
 
     def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}
@@ -281,27 +260,10 @@ class Index:
                 _compare_names(score, asked)
         return scores
 
-    def _in_order(self, allowed: set[int] | None, limit: int, among: Allowed | None) -> list[Hit]:
-        """Return what passes the filters in catalog order, when there are no words to rank by."""
-        found: list[Hit] = []
-        for slot in sorted(allowed or (), key=self._places.__getitem__):
-            document = self._documents[slot]
-            if among is None or among(document.entry):
-                found.append(Hit(document, 0.0))
-            if len(found) == limit:
-                break
-        return found
 
-
-def _hit(score: Score, whole: float) -> Hit:
-    return Hit(
-        document=score.document,
-        score=score.total,
-        part=score.total / whole,
-        called=bool(score.called),
-        echo=score.echo,
-        stuffed=score.stuffed,
-    )
+def _hit(score: Score, *, is_blended: bool) -> Hit:
+    meaning = score.meaning if is_blended else None
+    return Hit(score.document.entry, score.worth, called=bool(score.called), meaning=meaning)
 
 
 def _exhaust(steps: Iterable[None]) -> None:
@@ -310,11 +272,11 @@ def _exhaust(steps: Iterable[None]) -> None:
 
 
 def _compare_names(score: Score, asked: Spelling) -> None:
-    score.called = called(asked, score.document)
-    if score.called is Called.MISSPELT:
-        score.written = len(score.document.parts)
-    elif score.called:
-        score.written = as_written(asked.words, score.document)
+    found = called(asked, score.document)
+    if found is Called.MISSPELT:
+        score.name(found, len(score.document.parts))
+    elif found:
+        score.name(found, as_written(asked.words, score.document))
 
 
 def warm_up() -> None:

@@ -2,10 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-LONGEST = 12
-"""Words beyond which a query is a sentence, and no name is looked for in it."""
-SHORTEST = 3
-"""Letters below which a word is recognised with a slip only among others that are right."""
+from aggregator.search.weights import LONGEST_NAME, SHORTEST_SLIP
 
 
 class Roll:
@@ -43,7 +40,7 @@ class Roll:
     def slipped(self, asked: Sequence[str], slips: Iterable[str]) -> Iterator[int]:
         """Yield the tools whose name a query is if one of some words in it is misspelt."""
         words = frozenset(asked)
-        if len(words) > LONGEST:
+        if len(words) > LONGEST_NAME:
             return
         for typed in slips:
             rest = words - {typed}
@@ -54,7 +51,7 @@ class Roll:
 
 def recognised(typed: str, meant: str, *, beside: int) -> bool:
     """Tell whether a misspelt word is recognised beside so many that are right."""
-    return (len(meant) >= SHORTEST or beside > 1) and one_slip(typed, meant)
+    return (len(meant) >= SHORTEST_SLIP or beside > 1) and one_slip(typed, meant)
 
 
 def one_slip(typed: str, meant: str) -> bool:

@@ -7,7 +7,8 @@ from enum import IntEnum
 from aggregator.search.analysis import ANY_SERVER, Document
 from aggregator.search.concepts import Postings
 from aggregator.search.lexicon import STOP_WORDS
-from aggregator.search.name_index import SHORTEST, one_slip, recognised
+from aggregator.search.name_index import one_slip, recognised
+from aggregator.search.weights import SHORTEST_SLIP
 from aggregator.search.words import stem
 
 UNTELLING = STOP_WORDS | ANY_SERVER
@@ -61,7 +62,7 @@ def called(asked: Spelling, document: Document) -> Called:
         return Called.MISSPELT
     if len(left) == 1 and len(missing) <= 1 and left[0] in asked.slips:
         meant = missing or (*document.parts, *document.host.spelled, *ANY_SERVER)
-        return Called(any(len(each) >= SHORTEST and one_slip(left[0], each) for each in meant))
+        return Called(any(len(each) >= SHORTEST_SLIP and one_slip(left[0], each) for each in meant))
     return Called.NO
 
 

@@ -1,12 +1,10 @@
 """What a search text asks for, as a value."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-MAX_QUERY = 1024
-"""Characters of a query that are read; the rest is left out."""
-MAX_TERMS = 32
-"""Words of a query that are ranked by."""
+from aggregator.search.weights import MAX_QUERY, MAX_TERMS
+
 MAX_SELECTED = 64
 """Names one `select:` may ask for."""
 
@@ -16,11 +14,16 @@ class Select:
     """Exactly these tools, by name."""
 
     names: tuple[str, ...]
+    text: str = field(default="", compare=False)
+    """The query as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What there is: the servers rather than tools."""
+
+    text: str = field(default="", compare=False)
+    """The query as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,9 @@ def parse_query(text: str) -> Query:
     """Read a search text; every text means something."""
     wanted = _printable(text[:MAX_QUERY])
     if wanted.lower() in ("", "*", "server:"):
-        return Overview()
+        return Overview(text)
     if wanted[:7].lower() == "select:":
-        return Select(_names(_printable(text)[7:]))
+        return Select(_names(_printable(text)[7:]), text)
     return _keywords(wanted)
 
 

@@ -6,9 +6,8 @@ from math import log
 
 from aggregator.search.analysis import Document
 from aggregator.search.lexicon import shares
+from aggregator.search.weights import SMALL_SERVER
 
-SMALL = 16
-"""Tools of one server that count in full when the tools that have a word are counted."""
 TENTHS = 10
 """Counts are kept in tenths: whole numbers do not depend on the order of adding."""
 
@@ -83,4 +82,4 @@ class Rarity:
 
 
 def _tenths(count: int) -> int:
-    return TENTHS * count if count <= SMALL else TENTHS * SMALL + count - SMALL
+    return TENTHS * count if count <= SMALL_SERVER else TENTHS * SMALL_SERVER + count - SMALL_SERVER

@@ -2,14 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-SHORTEST = 4
-"""Letters below which a word is too short to guess what was meant."""
-LONG = 8
-"""Letters from which two slips are forgiven instead of one."""
-LIKE = 60
-"""The likeness, of 100, below which a name is no suggestion."""
-MAX_NAME = 256
-"""Characters of a wrong name that are compared."""
+from aggregator.search.weights import LIKE, MAX_NAME, SHORTEST_GUESS, TWO_SLIPS
 
 
 class Vocabulary:
@@ -47,12 +40,12 @@ class Vocabulary:
 
     def containing(self, part: str, limit: int) -> list[str]:
         """Return the words a part of a word may stand for, those it begins first."""
-        if len(part) < SHORTEST - 1:
+        if len(part) < SHORTEST_GUESS - 1:
             return []
         if self._lines is None:
             self._lines = "\n".join(("", *self._counts, ""))
         # Three letters are inside of too many words to mean one of them.
-        sought = part if len(part) >= SHORTEST else f"\n{part}"
+        sought = part if len(part) >= SHORTEST_GUESS else f"\n{part}"
         found = sorted(
             _lines_with(sought, self._lines),
             key=lambda word: (not word.startswith(part), len(word), word),
@@ -61,13 +54,13 @@ class Vocabulary:
 
     def nearest(self, word: str) -> str | None:
         """Return the word most likely meant by a misspelt one."""
-        if len(word) < SHORTEST:
+        if len(word) < SHORTEST_GUESS:
             return None
         # Only a misspelt word needs the library; to load it takes longer than to start.
         from rapidfuzz import process  # noqa: PLC0415
         from rapidfuzz.distance import OSA  # noqa: PLC0415
 
-        slips = 2 if len(word) >= LONG else 1
+        slips = 2 if len(word) >= TWO_SLIPS else 1
         near = list(self._near(word, slips))
         found = process.extract(word, near, scorer=OSA.distance, score_cutoff=slips, limit=None)
         ranked = (

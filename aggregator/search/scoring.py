@@ -8,26 +8,18 @@ from math import inf
 from aggregator.search.analysis import Document
 from aggregator.search.concepts import Alternative, Concept, Postings, Request
 from aggregator.search.naming import Called
-from aggregator.search.weights import Weights
-
-BUDGET = 1000
-"""Postings that may bring in tools; commoner words then only add to those already in."""
-SCARCE = 50
-"""Tools that have a word below which its alternatives bring in tools, too."""
-HOPELESS = 0.5
-"""The part of the best first guess below which no bonus makes up for what is missing."""
-ECHO = 3
-"""Pairs of words, one after the other, from which a text may repeat the request itself."""
-ECHOED = 0.7
-"""The share of the pairs of a request from which a text repeats it."""
-LEEWAY = 8
-"""Words at the beginning of a text that may stand before those of a request."""
-STUFFED = 5
-"""Pairs of a request from which none is in the midst of a longer text by chance."""
-RELATED = 0.1
-"""The part of a request that the name and the first words of a tool have which is about it."""
-WORDY = 100
-"""Distinct words of a tool from which words side by side mean less."""
+from aggregator.search.weights import (
+    BUDGET,
+    ECHO_PAIRS,
+    ECHO_SHARE,
+    HOPELESS,
+    LEEWAY,
+    RELATED,
+    SCARCE,
+    STUFFED_PAIRS,
+    WORDY,
+    Weights,
+)
 
 Place = tuple[int, str, int]
 """Where a tool stands in the catalog: what decides ties."""
@@ -57,10 +49,27 @@ class Score:
     named: float = 0.0
     hosted: float = 0.0
     total: float = 0.0
+    """What all of that is worth together."""
+    meaning: float = 0.0
+    """What its meaning adds, where that counts."""
+    worth: float = 0.0
+    """What it is ranked by: the total, or what that and its meaning are worth."""
     called: Called = Called.NO
     """Whether the query is the name of the tool."""
     written: int = 0
     """How much of that name is in it letter by letter, where it is compared at all."""
+
+    def __repr__(self) -> str:
+        return f"<Score {self.document.entry.name}: {self.worth:.2f}>"
+
+    def blend(self, meaning: float, share: float) -> None:
+        """Rank it by its meaning, and by a share of what its words are worth."""
+        self.meaning = meaning
+        self.worth = share + meaning
+
+    def name(self, called: Called, written: int) -> None:
+        """Take note of how far the request is its name, and how much of that is written out."""
+        self.called, self.written = called, written
 
     @property
     def at_home(self) -> bool:
@@ -147,7 +156,7 @@ def complete(
     for at, concept in enumerate(request.concepts):
         _match(scores, 1 << at, concept, postings)
     _reward_neighbours(scores.values(), request, weights.together)
-    whole, echo = request.gain or 1.0, max(ECHO, ECHOED * len(request.pairs))
+    whole, echo = request.gain or 1.0, max(ECHO_PAIRS, ECHO_SHARE * len(request.pairs))
     for score in scores.values():
         score.echo = score.pairs >= echo and not score.at_home
         score.stuffed = score.echo and _is_stuffed(score, request, echo)
@@ -157,7 +166,7 @@ def complete(
 def _is_stuffed(score: Score, request: Request, echo: float) -> bool:
     """Tell whether a tool has a long request in the midst, and begins with something else."""
     pairs = len(request.pairs)
-    if pairs < STUFFED:
+    if pairs < STUFFED_PAIRS:
         return False
     document, described = score.document, score.document.described
     opening = document.named.union(described[:LEEWAY])
@@ -211,3 +220,4 @@ def _add_up(score: Score, whole: float, weights: Weights) -> None:
     score.named *= weights.named * min(score.in_name, names) / (1 + names)
     score.hosted *= weights.hosted * min(score.in_host, hosts) / (1 + hosts)
     score.total = score.words + score.coverage + score.together + score.named + score.hosted
+    score.worth = score.total

@@ -8,65 +8,73 @@ from aggregator.search.analysis import Document
 from aggregator.search.copies import alike
 from aggregator.search.origins import Suspicion
 from aggregator.search.scoring import Score
-from aggregator.search.weights import Weights
-
-FREE = 1
-"""Further tools of one server that are shown before the next ones count less."""
-FIRST = 3
-"""Places for which what speaks against a tool outweighs all that its text has of the request."""
-PLACES = 10
-"""Places that are filled one by one; each costs more than the one before."""
-CLOSE = 0.8
-"""The part of a score that a copy has at least."""
+from aggregator.search.weights import Spreading
 
 Suspect = Callable[[Document], Suspicion]
+"""What speaks against a tool being the original."""
 
 
-def spread(
-    ordered: Sequence[Score], limit: int, weights: Weights, suspicion: Suspect
-) -> list[Score]:
+def spread(found: Sequence[Score], limit: int, rules: Spreading, suspicion: Suspect) -> list[Score]:
     """Pick the best one by one; what a server or a text has shown before counts less."""
-    left = list(ordered)
+    left = list(found)
     picked: list[Score] = []
     named = defaultdict[frozenset[str], list[Score]](list)
     for score in left:
         named[score.document.named].append(score)
-    doubted = {score.document.host.name for score in left if score.stuffed}
-    while left and len(picked) < min(limit, PLACES):
+    doubts = _Doubts(left, rules)
+    while left and len(picked) < min(limit, rules.places):
         # Whatever else there is, a tool that the query names comes first.
         first = not picked and left[0].called
-        best = left[0] if first else _freshest(left, picked, doubted, weights)
-        chosen = _original(best, named, suspicion)
+        best = left[0] if first else _freshest(left, picked, doubts, rules)
+        chosen = _original(best, named, rules.close, suspicion)
         left.remove(chosen)
         named[chosen.document.named].remove(chosen)
         picked.append(chosen)
-        if chosen.echo:
-            doubted.add(chosen.document.host.name)
+        doubts.note(chosen)
     return picked + left[: max(0, limit - len(picked))]
+
+
+class _Doubts:
+    """The servers that have written tools for requests, as far as that is known by now."""
+
+    def __init__(self, found: Sequence[Score], rules: Spreading) -> None:
+        self.servers = {score.document.host.name for score in found if score.stuffed}
+        echoing = (score.document.host.name for score in found if score.echo)
+        self._echoing = frozenset(echoing if rules.forewarned else ())
+
+    def note(self, shown: Score) -> None:
+        """Note what has been shown: who repeats the request has one place."""
+        if shown.echo:
+            self.servers.add(shown.document.host.name)
+
+    def concern(self, score: Score, *, is_first: bool) -> bool:
+        """Tell whether a tool counts less for what its server has written."""
+        server = score.document.host.name
+        return server in self.servers or (server in self._echoing and not (is_first and score.echo))
 
 
 def _freshest(
     left: Sequence[Score],
     picked: Sequence[Score],
-    doubted: Collection[ServerName],
-    weights: Weights,
+    doubts: _Doubts,
+    rules: Spreading,
 ) -> Score:
     """Return what is worth most after all that has been picked."""
     chosen, most = left[0], -1.0
     for score in left:
-        if score.total <= most:
+        if score.worth <= most:
             break
-        factor, is_bounded = _freshness(score, picked, doubted, weights)
-        total = score.total
-        if is_bounded and len(picked) < FIRST:
-            total = min(total, _best_of_others(score, left, doubted))
-        if total * factor > most:
-            chosen, most = score, total * factor
+        factor, is_bounded = _freshness(score, picked, doubts, rules)
+        worth = score.worth
+        if is_bounded and len(picked) < rules.top:
+            worth = min(worth, _best_of_others(score, left, doubts.servers))
+        if worth * factor > most:
+            chosen, most = score, worth * factor
     return chosen
 
 
 def _freshness(
-    score: Score, picked: Sequence[Score], doubted: Collection[ServerName], weights: Weights
+    score: Score, picked: Sequence[Score], doubts: _Doubts, rules: Spreading
 ) -> tuple[float, bool]:
     """Return what is left of a score, and whether it is bounded by what others have."""
     beside, twins, is_alike = 0, 0, False
@@ -80,35 +88,40 @@ def _freshness(
         elif not is_alike:
             is_alike = alike(document, other)
     twins = twins or is_alike
-    factor = weights.twin**twins
+    factor = rules.twin**twins
     # Who calls a server by its name wants that server's tools, however many.
-    if score.at_home:
+    if score.at_home and rules.spares_home:
         return factor, bool(twins)
-    is_doubted = host.name in doubted
-    factor *= weights.crowding ** max(0, beside - FREE) * weights.echo**is_doubted
+    is_doubted = doubts.concern(score, is_first=not beside)
+    factor *= rules.crowding ** max(0, beside - rules.free) * rules.echo**is_doubted
+    if beside and len(picked) < rules.top:
+        factor *= rules.second
     return factor, bool(twins) or is_doubted
 
 
 def _best_of_others(score: Score, left: Sequence[Score], doubted: Collection[ServerName]) -> float:
     """Return the best score of a server in good standing, without that of one tool."""
     host = score.document.host
-    totals = (
-        each.total
+    worths = (
+        each.worth
         for each in left
         if each.document.host is not host and each.document.host.name not in doubted
     )
-    return next(totals, score.total)
+    return next(worths, score.worth)
 
 
 def _original(
-    chosen: Score, named: Mapping[frozenset[str], Sequence[Score]], suspicion: Suspect
+    chosen: Score,
+    named: Mapping[frozenset[str], Sequence[Score]],
+    close: float,
+    suspicion: Suspect,
 ) -> Score:
     """Return what is shown for all that say the same as one tool."""
     # Who calls a server by its name wants the tool of that server.
     if chosen.at_home:
         return chosen
     # Who copies a tool leaves its name as it is, or adds to it.
-    document, bar = chosen.document, CLOSE * chosen.total
+    document, bar = chosen.document, close * chosen.worth
     name, same = document.named, document.signature
     names = [name, *[name - {word} for word in name]] if len(name) > 1 else [name]
     near = [score for meant in names for score in named.get(meant, ())]
@@ -119,7 +132,7 @@ def _original(
         and score.called >= chosen.called
         and (
             score.document.signature == same
-            or (score.total >= bar and alike(document, score.document))
+            or (score.worth >= bar and alike(document, score.document))
         )
     ]
     if not copies:

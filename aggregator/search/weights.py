@@ -1,7 +1,101 @@
-"""The numbers of the ranking, each with its reason."""
+"""Every number of the ranking that was chosen by measuring, each with its reason.
+
+The reason is one of four, and `docs/search.md` tells how it is measured:
+
+    Recall.  The right tool is found more often (`benchmarks/retrieval.py`).
+    Attack.  Who writes tools for the ranking gains less by it (`benchmarks/attacks.py`).
+    Speed.   No query, and no tool, takes longer than it is worth (`benchmarks/search.py`).
+    Sense.   Nobody has measured a difference; without it an answer would look odd.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+MAX_QUERY = 1024
+"""Characters of a query that are read; the rest is left out. Speed."""
+MAX_TERMS = 32
+"""Words of a query that are ranked by. Speed."""
+
+MAX_NAME = 256
+"""Characters of a name or title that are indexed. Attack, speed."""
+MAX_DESCRIPTION = 2048
+"""Characters of a description that are indexed: enough to say what a tool does. Attack, speed."""
+MAX_DETAIL = 256
+"""Characters of one parameter's description that are indexed. Attack, speed."""
+MAX_PARAMETERS = 64
+"""Parameters of one tool that are indexed, nested ones included. Attack, speed."""
+MAX_DEPTH = 5
+"""Levels of nesting below which parameters are not looked for. Attack, speed."""
+MAX_CHOICES = 24
+"""Enum values of one parameter, or kinds it may be of, that are indexed. Attack, speed."""
+MAX_CHOICE = 64
+"""Characters of one enum value that are indexed. Attack, speed."""
+MAX_GIST = 600
+"""Characters of a description that are read for its meaning: what follows tells how, and no
+longer what. Recall, speed."""
+
+MAX_GUESSES = 8
+"""Unknown words of one query that are looked up by likeness; the rest match nothing. Speed."""
+MAX_CONTAINING = 8
+"""Words that one part of a word may stand for. Recall."""
+MAX_REQUIRED = 64
+"""The same where the part is required: a filter leaves out what it does not know. Recall."""
+LONG_REQUEST = 6
+"""Words from which a query is a request in sentences rather than keywords. Recall."""
+NEGLIGIBLE = 0.1
+"""The part of a word's worth below which an alternative is left out. Speed."""
+SPOKEN = 2
+"""A phrase in quotes demands something if it has one of so many words: in a longer request quotes
+are around values. Recall."""
+
+SHORTEST_GUESS = 4
+"""Letters below which a word is too short to guess what was meant. Recall."""
+TWO_SLIPS = 8
+"""Letters from which two slips are forgiven instead of one. Recall."""
+LIKE = 60
+"""The likeness, of 100, below which a name is no suggestion. Sense."""
+LONGEST_NAME = 12
+"""Words beyond which a query is a sentence, and no name is looked for in it. Speed."""
+SHORTEST_SLIP = 3
+"""Letters below which a word of a name is recognised with a slip only among others that are
+right. Recall."""
+
+SMALL_SERVER = 16
+"""Tools of one server that count in full when the tools that have a word are counted: no server
+makes a word worthless by repeating it. Attack."""
+
+SHORTLIST = 48
+"""Tools of which the score is worked out in full. Speed."""
+ENOUGH = 4
+"""Tools to choose from for each hit that is wanted, at least. Recall."""
+BUDGET = 1000
+"""Postings that may bring in tools; commoner words then only add to those already in. Speed."""
+SCARCE = 50
+"""Tools that have a word below which its alternatives bring in tools, too. Recall."""
+HOPELESS = 0.5
+"""The part of the best first guess below which no bonus makes up for what is missing. Speed."""
+
+ECHO_PAIRS = 3
+"""Pairs of words, one after the other, from which a text may repeat the request itself. Attack."""
+ECHO_SHARE = 0.7
+"""The share of the pairs of a request from which a text repeats it. Attack."""
+STUFFED_PAIRS = 5
+"""Pairs of a request from which none is in the midst of a longer text by chance. Attack."""
+LEEWAY = 8
+"""Words at the beginning of a text that may stand before those of a request. Attack."""
+RELATED = 0.1
+"""The part of a request that the name and the first words of a tool have which is about it: such
+a tool is not stuffed. Recall."""
+WORDY = 100
+"""Distinct words of a tool from which words side by side mean less. Attack."""
+
+ALIKE = 0.8
+"""The share of words from which two tools of one server count as the same. Attack."""
+ALIKE_WORDS = 4
+ALIKE_TAKEN = 0.85
+ALIKE_SHARED = 0.33
+"""How many words tools of two servers have in common that count as the same: at least so many,
+and so much of those of the shorter one, and of those of both. Attack."""
 
 
 class Field(StrEnum):
@@ -30,58 +124,115 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """Everything that was tuned, in round numbers."""
+class Blending:
+    """How meaning counts beside words."""
 
-    name: Measure = Measure(5.0, 3.0, 0.4)
-    title: Measure = Measure(2.0, 3.0, 0.4)
-    server: Measure = Measure(3.0, 3.0, 0.2)
-    hint: Measure = Measure(3.0, 6.0, 0.4)
-    description: Measure = Measure(1.5, 20.0, 0.6)
-    parameter: Measure = Measure(0.6, 4.0, 0.3)
-    detail: Measure = Measure(0.4, 20.0, 0.6)
-    repetition: float = 0.5
-    """A word said n times in a field counts as n to this power: stuffing pays little."""
-    saturation: float = 3.0
-    """The weight at which a word has half of its greatest effect."""
+    meaning: float = 0.64
+    """What meaning counts for, of 1, where words say nothing; the rest is for the words. Recall."""
+    sureness: float = 0.22
+    """How much less it counts for where one tool has all the words of the query. Recall."""
+    candidates: int = 48
+    """Tools found by words that are ranked again; further down nothing is left to gain. Recall."""
+    nearest: int = 32
+    """Tools that may be found by their meaning alone. Recall."""
+    distant: float = 0.25
+    """The likeness below which a tool that has none of the words is no answer at all. Sense."""
+    few: int = 5
+    """The places of which the first of either ranking always has one. Recall."""
 
-    prior: float = 400.0
-    """Tools of an average catalog that are counted in when the rarity of a word is measured."""
-    faint: float = 0.7
-    """What a word counts that requests are only wrapped in."""
-    joined: float = 0.9
-    """What `createissue` counts for `create` and for `issue`."""
-    humps: float = 0.5
-    """What `git` and `hub` count when `GitHub` as a whole is known."""
-    equivalent: float = 0.4
-    """What a word of the same meaning counts; always less than the word itself."""
-    topic: float = 0.4
-    """What the topic of a word counts when no tool has the word."""
-    familiar: float = 30.0
-    """Tools that have a word at which its topic counts half as much."""
-    repaired: float = 0.9
-    """What the likeliest word counts for a misspelt one."""
-    doubted: float = 0.3
-    """The same in a long request: there, an unknown word is more likely a name than a slip."""
-    contained: float = 0.5
-    """What a word counts of which the query has a part."""
 
-    coverage: float = 0.5
-    """Added, times the score, for an answer to the whole query."""
-    together: float = 0.3
-    """Added, times what both words bring, for two that stand side by side in both texts."""
-    named: float = 0.3
-    """Added, times the worth of the words in the name, when they are all of the name."""
-    hosted: float = 0.3
-    """The same for the name of the server."""
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """How much less counts what a server, or a text, has shown before."""
 
+    places: int = 10
+    """Places that are filled one by one; each costs more than the one before. Speed."""
+    free: int = 1
+    """Further tools of one server that are shown before the next ones count less. Recall."""
     crowding: float = 0.9
-    """What each tool of one server after the first two counts, again for each."""
+    """What each tool of one server after those counts, again for each. Recall."""
+    top: int = 3
+    """The places that are read with most trust. For these, what speaks against a tool outweighs
+    all that its text has of the request. Attack."""
+    second: float = 1.0
+    """What another tool of a server counts among those. Recall."""
+    spares_home: bool = True
+    """Whether who calls a server by its name is given that server's tools, however many. With
+    meaning a server is found by more than its name. Recall."""
     echo: float = 0.3
     """What the others count of a server that has shown a tool which repeats the request: who
-    writes tools for requests has one for each."""
+    writes tools for requests has one for each. Attack."""
+    forewarned: bool = False
+    """Whether they count less even before that tool is shown: by meaning another may come before
+    it. Attack."""
     twin: float = 0.3
-    """What each further tool counts that says the same of itself."""
+    """What each further tool counts that says the same of itself. Recall, attack."""
+    close: float = 0.8
+    """The part of what a tool is worth that its copy has at least, if it is one. Attack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a word, or words together, are worth: round numbers on a plateau."""
+
+    name: Measure = Measure(5.0, 3.0, 0.4)
+    """Names count most: there is little room in them to write for requests. Recall, attack."""
+    title: Measure = Measure(2.0, 3.0, 0.4)
+    """Recall."""
+    server: Measure = Measure(3.0, 3.0, 0.2)
+    """Recall."""
+    hint: Measure = Measure(3.0, 6.0, 0.4)
+    """Recall."""
+    description: Measure = Measure(1.5, 20.0, 0.6)
+    """Recall."""
+    parameter: Measure = Measure(0.6, 4.0, 0.3)
+    """Recall."""
+    detail: Measure = Measure(0.4, 20.0, 0.6)
+    """Recall."""
+    repetition: float = 0.5
+    """A word said n times in a field counts as n to this power: stuffing pays little. Recall,
+    attack."""
+    saturation: float = 3.0
+    """The weight at which a word has half of its greatest effect. Recall, attack."""
+
+    prior: float = 400.0
+    """Tools of an average catalog that are counted in when the rarity of a word is measured: a
+    small one says little of which words are common. Sense."""
+    faint: float = 0.7
+    """What a word counts that requests are only wrapped in. Recall."""
+    joined: float = 0.9
+    """What `createissue` counts for `create` and for `issue`. Recall."""
+    humps: float = 0.5
+    """What `git` and `hub` count when `GitHub` as a whole is known. Recall."""
+    equivalent: float = 0.4
+    """What a word of the same meaning counts; always less than the word itself. Recall."""
+    topic: float = 0.4
+    """What the topic of a word counts when no tool has the word. Recall."""
+    familiar: float = 30.0
+    """Tools that have a word at which its topic counts half as much. Recall."""
+    repaired: float = 0.9
+    """What the likeliest word counts for a misspelt one. Recall."""
+    doubted: float = 0.3
+    """The same in a long request: there, an unknown word is more likely a name than a slip.
+    Recall."""
+    contained: float = 0.5
+    """What a word counts of which the query has a part. Recall."""
+
+    coverage: float = 0.5
+    """Added, times the score, for an answer to the whole query. Recall."""
+    together: float = 0.3
+    """Added, times what both words bring, for two that stand side by side in both texts. Recall."""
+    named: float = 0.3
+    """Added, times the worth of the words in the name, when they are all of the name. Recall."""
+    hosted: float = 0.3
+    """The same for the name of the server. Recall."""
+
+    blending: Blending = Blending()
+    by_words: Spreading = Spreading()
+    by_meaning: Spreading = Spreading(
+        free=2, crowding=0.97, second=0.95, spares_home=False, forewarned=True, close=0.65
+    )
+    """Where meaning counts, too, scores are nearer to each other: less tips the balance."""
 
     def of(self, field: Field) -> Measure:
         """Return how one field is measured."""

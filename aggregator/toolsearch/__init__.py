@@ -1,6 +1,6 @@
 """The meta-tools: definition, arguments, answer."""
 
-from aggregator.toolsearch.answer import Answer, answer, tell
+from aggregator.toolsearch.answer import Answer, tell
 from aggregator.toolsearch.arguments import (
     CallRequest,
     Problem,
@@ -9,7 +9,8 @@ from aggregator.toolsearch.arguments import (
     parse_search,
 )
 from aggregator.toolsearch.conform import Conformed, conform
-from aggregator.toolsearch.find import Found, Missing, Result, awaited, search
+from aggregator.toolsearch.facts import EXPLAIN
+from aggregator.toolsearch.find import Explained, Found, Missing, Result, awaited, search
 from aggregator.toolsearch.offer import (
     CALL_READ_ONLY_TOOL,
     CALL_TOOL,
@@ -18,24 +19,23 @@ from aggregator.toolsearch.offer import (
     instructions,
 )
 from aggregator.toolsearch.refusal import unseen_problem
-from aggregator.toolsearch.view import Call, Changes, View
+from aggregator.toolsearch.view import View
 
 __all__ = [
     "CALL_READ_ONLY_TOOL",
     "CALL_TOOL",
+    "EXPLAIN",
     "TOOL_SEARCH",
     "Answer",
-    "Call",
     "CallRequest",
-    "Changes",
     "Conformed",
+    "Explained",
     "Found",
     "Missing",
     "Problem",
     "Result",
     "SearchRequest",
     "View",
-    "answer",
     "awaited",
     "conform",
     "definitions",

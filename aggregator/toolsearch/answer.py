@@ -8,10 +8,10 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.catalog import Catalog, Changes, Ready, ToolEntry
 from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.search import nearest
+from aggregator.search.repair import nearest
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.facts import facts
 from aggregator.toolsearch.find import (
@@ -20,7 +20,6 @@ from aggregator.toolsearch.find import (
     Result,
     asked_of,
     copies,
-    search,
     servers_named,
     unknown_servers,
     unready,
@@ -28,7 +27,7 @@ from aggregator.toolsearch.find import (
 from aggregator.toolsearch.offer import MAX_WAIT
 from aggregator.toolsearch.page import lay_out
 from aggregator.toolsearch.status import failed, overview, pending, problem
-from aggregator.toolsearch.view import Changes, View
+from aggregator.toolsearch.view import View
 from aggregator.toolsearch.wording import counted, fitting, listed, one_line, quoted
 
 MAX_LIST = 400
@@ -54,13 +53,8 @@ class Answer:
     """The matches whose definition is in the text."""
 
 
-def answer(request: SearchRequest, view: View) -> Answer:
-    """Search, and tell what was found."""
-    return tell(search(request, view), view)
-
-
 def tell(found: Found, view: View) -> Answer:
-    """Tell what a search found, with each tool called as `view.call` says."""
+    """Tell what a search found, with each tool called as the view says."""
     matches = found.matches
     wide = any(each.overview for each in found.results)
     head = "\n".join(fitting(list(_head(found, view)), int(view.max_chars * HEAD_SHARE)))
@@ -68,7 +62,7 @@ def tell(found: Found, view: View) -> Answer:
     tail = "\n".join(fitting(list(_tail(found, view)), tail_room))
     room = view.max_chars - len(head) - len(tail) - len(_OTHERS) - 8
     body = overview(view, room // 2 if matches else room) if wide else ""
-    page = lay_out(matches, view.call, room - len(body))
+    page = lay_out(matches, view.way, room - len(body))
     others = _OTHERS if len(page.defined) < len(matches) else ""
     parts = (head, body, *(page.texts[entry.name] for entry in matches), others, tail)
     text = _joined(part for part in parts if part)
@@ -112,7 +106,7 @@ def _introduction(result: Result, view: View) -> Iterator[str]:
     """Give the instructions of the one server whose tools were asked for, in its own words."""
     named = servers_named(result.query, view.catalog.servers)
     state = view.catalog.servers[named[0]] if len(named) == 1 else None
-    if "server:" in result.query and isinstance(state, Ready) and state.instructions:
+    if "server:" in result.query.text and isinstance(state, Ready) and state.instructions:
         yield f"{named[0]} says how it is used:\n| {one_line(state.instructions, MAX_INSTRUCTIONS)}"
 
 
@@ -126,7 +120,7 @@ def _found_line(result: Result, request: SearchRequest) -> str:
     several = f": {listed(names, MAX_LIST)}" if len(request.queries) > 1 else ""
     more = f'; more with "offset": {request.offset + len(names)}' if result.more else ""
     order = ", best first" if result.ranked and len(names) > 1 else ""
-    return f"{counted(len(names), 'tool')} for {quoted(result.query)}{order}{more}{several}."
+    return f"{counted(len(names), 'tool')} for {quoted(result.query.text)}{order}{more}{several}."
 
 
 def _tail(found: Found, view: View) -> Iterator[str]:
@@ -157,7 +151,7 @@ def _missing_line(missing: Missing, view: View) -> str:
 
 def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str]:
     if request.offset:
-        yield f"No more tools for {quoted(result.query)} after the first {request.offset:,}."
+        yield f"No more tools for {quoted(result.query.text)} after the first {request.offset:,}."
         return
     if not view.catalog.servers:
         yield "No servers are configured: the user can name some in servers.yaml."
@@ -172,10 +166,10 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
     states = [view.catalog.servers[each] for each in named or view.catalog.servers]
     if not any(isinstance(state, Ready) for state in states):
         why = "its server is not connected" if named else "no server is connected yet"
-        yield f"Nothing was searched for {quoted(result.query)}: {why}."
+        yield f"Nothing was searched for {quoted(result.query.text)}: {why}."
         return
     total = counted(len(view.catalog.entries), "tool")
-    yield f"No tool matches {quoted(result.query)} among {total}."
+    yield f"No tool matches {quoted(result.query.text)} among {total}."
     if result.closest:
         yield f"Closest names: {listed(result.closest, MAX_LIST)}."
     yield f'Try other or fewer words, or "server:<name>" for all tools of one of: {servers}.'

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from math import isnan
 from typing import NoReturn
 
-from aggregator.config.values import DEFAULT_RESULTS
-from aggregator.json import JsonObject, is_object
+from aggregator.config.values import DEFAULT_RESULTS, MAX_RESULTS
+from aggregator.json import JsonObject, is_array, is_object
 from aggregator.names import RESERVED
+from aggregator.search.query import Overview, Query, parse_query
 from aggregator.toolsearch.offer import (
     CALL_TOOL,
     MAX_QUERIES,
-    MAX_RESULTS,
     MAX_WAIT,
     TOOL_SEARCH,
 )
-from aggregator.toolsearch.schema import Json, is_array
+from aggregator.toolsearch.schema import Json
 from aggregator.toolsearch.wording import one_line
 
 MAX_QUERY = 10_000
@@ -37,7 +37,7 @@ _ARGUMENTS_KEYS = ("args", "input", "params", "parameters")
 class SearchRequest:
     """What `ToolSearch` is asked."""
 
-    queries: tuple[str, ...] = ("",)
+    queries: tuple[Query, ...] = (Overview(),)
     max_results: int = DEFAULT_RESULTS
     """Matches for each query."""
     offset: int = 0
@@ -45,6 +45,8 @@ class SearchRequest:
     """Seconds to give pending servers before answering."""
     notes: tuple[str, ...] = ()
     """What could not be used of what was sent."""
+    explain: bool = False
+    """Whether to tell why each tool was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,16 @@ class Problem:
     text: str
 
 
-def parse_search(arguments: Json, max_results: int = DEFAULT_RESULTS) -> SearchRequest:
+def parse_search(
+    arguments: Json, max_results: int = DEFAULT_RESULTS, *, explain: bool = False
+) -> SearchRequest:
     """Read the arguments of `ToolSearch`; whatever is sent asks for something."""
     sent = unpacked(arguments)
     if not is_object(sent):
-        return SearchRequest(_queries(sent) or ("",), max_results)
+        return SearchRequest(_parse(_queries(sent)), max_results, explain=explain)
     notes: list[str] = []
     queries = [text for key in _QUERY_KEYS + _QUERIES_KEYS for text in _queries(sent.get(key))]
-    unique = tuple(dict.fromkeys(text for text in queries if text.strip())) or ("",)
+    unique = tuple(dict.fromkeys(text for text in queries if text.strip()))
     if len(unique) > MAX_QUERIES:
         notes.append(f"Only the first {MAX_QUERIES} queries were answered.")
 
@@ -83,12 +87,18 @@ def parse_search(arguments: Json, max_results: int = DEFAULT_RESULTS) -> SearchR
         return min(max(read, low), high)
 
     return SearchRequest(
-        queries=unique[:MAX_QUERIES],
+        queries=_parse(unique[:MAX_QUERIES]),
         max_results=int(number(_RESULTS_KEYS, max_results, 1, MAX_RESULTS)),
         offset=int(number(("offset", "skip"), 0, 0, MAX_OFFSET)),
         wait=float(number(("wait", "wait_seconds"), 0, 0, MAX_WAIT)),
         notes=tuple(notes),
+        explain=explain,
     )
+
+
+def _parse(texts: Sequence[str]) -> tuple[Query, ...]:
+    """Read each query once; nothing asked for is an overview."""
+    return tuple(map(parse_query, texts)) or (Overview(),)
 
 
 def parse_call(

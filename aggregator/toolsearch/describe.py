@@ -3,20 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from aggregator.catalog import ToolEntry
-from aggregator.json import as_object
+from aggregator.exposure import Way
+from aggregator.json import as_object, is_array
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
 from aggregator.toolsearch.parameters import Detail, parameter_lines
 from aggregator.toolsearch.schema import (
     Json,
     Schema,
     alternatives,
-    is_array,
     properties,
     required,
     resolved,
     type_names,
 )
-from aggregator.toolsearch.view import Call
 from aggregator.toolsearch.wording import CUT, compact, fitting, one_line, printable
 
 FULL = Detail(description=1000, parameter=400)
@@ -37,13 +36,13 @@ MAX_SAMPLE_DEPTH = 3
 """Levels of objects and arrays in an example call."""
 
 
-def definition(entry: ToolEntry, call: Call | None, detail: Detail, room: int) -> str:
+def definition(entry: ToolEntry, way: Way | None, detail: Detail, room: int) -> str:
     """Return a tool's definition, left off where it exceeds the room there is."""
     lines = parameter_lines(entry.input_schema, detail, room)
     text = "\n".join(
         [
             _heading(entry),
-            *([f"Call: {example(entry, call)}"] if call else []),
+            *([f"Call: {example(entry, way)}"] if way else []),
             *_quoted(entry.description, detail.description),
             *(["Parameters:", *lines] if lines else ["No parameters."]),
         ]
@@ -54,14 +53,14 @@ def definition(entry: ToolEntry, call: Call | None, detail: Detail, room: int) -
 
 def squeezed(
     entry: ToolEntry,
-    call: Call | None,
+    way: Way | None,
     room: int,
     details: Sequence[Detail] = (FULL, MEDIUM, *SMALL),
 ) -> str:
     """Return as much of a tool's definition as fits: descriptions go first, parameters last."""
     text = ""
     for detail in details:
-        text = definition(entry, call, detail, room)
+        text = definition(entry, way, detail, room)
         if len(text) <= room:
             return text
     note = _whole(entry)
@@ -80,14 +79,14 @@ def signature(entry: ToolEntry) -> str:
     return f"- {entry.name}({', '.join(shown)})" + (f" | {about}" if about else "")
 
 
-def example(entry: ToolEntry, call: Call) -> str:
+def example(entry: ToolEntry, way: Way) -> str:
     """Return a call of the tool as this client has to write it."""
     root = entry.input_schema
     text = compact(_sample_object(resolved(root, root), root))
     text = text if len(text) <= MAX_EXAMPLE else "{...}"
-    if call == "direct":
+    if way == "direct":
         return f"{entry.name} {text} (it is in your tool list)"
-    return f'{call} {{"name": "{entry.name}", "arguments": {text}}}'
+    return f'{way} {{"name": "{entry.name}", "arguments": {text}}}'
 
 
 def _heading(entry: ToolEntry) -> str:

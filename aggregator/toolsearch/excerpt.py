@@ -2,8 +2,8 @@
 
 import re
 
-from aggregator.json import is_object
-from aggregator.toolsearch.schema import Json, Schema, is_array
+from aggregator.json import is_array, is_object
+from aggregator.toolsearch.schema import Json, Schema
 from aggregator.toolsearch.wording import CUT, compact, one_line
 
 MAX_DEPTH = 24

@@ -1,10 +1,14 @@
 """A search's answer for programs."""
 
-from aggregator.catalog import ToolEntry
+from aggregator.catalog import Changes, ToolEntry
 from aggregator.json import JsonObject
-from aggregator.toolsearch.find import Found, Missing, copies
+from aggregator.search.hits import Contribution
+from aggregator.toolsearch.find import Explained, Found, Missing, copies
 from aggregator.toolsearch.status import Unready, failed, pending
-from aggregator.toolsearch.view import Changes, View
+from aggregator.toolsearch.view import View
+
+EXPLAIN = "aggregator/explain"
+"""The key in a request's `_meta` by which a program asks why each tool was found."""
 
 
 def facts(found: Found, view: View) -> JsonObject:
@@ -27,6 +31,10 @@ def facts(found: Found, view: View) -> JsonObject:
         told["problem"] = view.problem
     if view.changes is not None:
         told["changes"] = _changes(view.changes)
+    if found.request.explain:
+        told["explained"] = [
+            _explained(each) for result in found.results for each in result.explained
+        ]
     return told
 
 
@@ -37,7 +45,26 @@ def _tool(entry: ToolEntry, view: View) -> JsonObject:
         "description": entry.description,
         "inputSchema": entry.input_schema,
         "annotations": entry.tool.get("annotations") or {},
-        "call": view.call(entry),
+        "call": view.way(entry),
+    }
+
+
+def _explained(explained: Explained) -> JsonObject:
+    hit = explained.hit
+    return {
+        "name": explained.entry.name,
+        "score": hit and round(hit.score, 3),
+        "meaning": None if hit is None or hit.meaning is None else round(hit.meaning, 3),
+        "why": [_contribution(each) for each in explained.why],
+    }
+
+
+def _contribution(each: Contribution) -> JsonObject:
+    return {
+        "word": each.word,
+        "term": each.term,
+        "field": each.field,
+        "score": round(each.score, 3),
     }
 
 

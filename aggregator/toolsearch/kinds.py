@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from aggregator.json import is_object
+from aggregator.json import is_array, is_object
 from aggregator.toolsearch.schema import (
     Json,
     Schema,
     alternatives,
-    is_array,
     properties,
     reference,
     resolved,

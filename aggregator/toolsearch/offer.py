@@ -18,8 +18,6 @@ MAX_FIRST_LINE = 250
 MAX_HINT = 300
 """Characters of the words clients may find `ToolSearch` by."""
 
-MAX_RESULTS = 50
-"""Matches of one query in one answer."""
 MAX_QUERIES = 8
 """Needs that one search may name."""
 MAX_WAIT = 30.0
@@ -29,15 +27,18 @@ Servers = Sequence[tuple[ServerName, str]]
 """The configured servers and what the configuration says of each."""
 
 
-def definitions(servers: Servers, surface: str) -> tuple[JsonObject, ...]:
+def definitions(
+    servers: Servers, surface: str, max_results: int = DEFAULT_RESULTS
+) -> tuple[JsonObject, ...]:
     """Return the meta-tools that a surface shows; an unknown surface shows them all."""
+    search = _tool_search(servers, surface, max_results)
     match surface:
         case "full":
             return ()
         case "promote":
-            return (_tool_search(servers, surface),)
+            return (search,)
         case _:
-            return (_tool_search(servers, surface), _CALL_TOOL, _CALL_READ_ONLY_TOOL)
+            return (search, _CALL_TOOL, _CALL_READ_ONLY_TOOL)
 
 
 def instructions(servers: Servers, surface: str = "auto") -> str:
@@ -84,7 +85,7 @@ Servers:
 """
 
 
-def _tool_search(servers: Servers, surface: str) -> JsonObject:
+def _tool_search(servers: Servers, surface: str, max_results: int) -> JsonObject:
     calling = _SEARCHING[surface if surface in _SEARCHING else ""]
     head = _FORMS.format(calling=calling)
     names = " ".join(name for name, _ in servers)
@@ -92,7 +93,7 @@ def _tool_search(servers: Servers, surface: str) -> JsonObject:
         "name": TOOL_SEARCH,
         "title": "Search tools",
         "description": head + _served(servers, MAX_DESCRIPTION - len(head)),
-        "inputSchema": _SEARCH_SCHEMA,
+        "inputSchema": _search_schema(max_results),
         "annotations": {
             "title": "Search tools",
             "readOnlyHint": True,
@@ -123,27 +124,30 @@ def _server_line(name: ServerName, about: str, limit: int) -> str:
     return f"- {name}: {said}" if said else f"- {name}"
 
 
-_SEARCH_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "What you need, or a form above."},
-        "max_results": {
-            "type": "integer",
-            "description": "Tools to return for each query.",
-            "default": DEFAULT_RESULTS,
+def _search_schema(max_results: int) -> JsonObject:
+    """Say what `ToolSearch` takes, and how many tools it returns unless it is told."""
+    return {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What you need, or a form above."},
+            "max_results": {
+                "type": "integer",
+                "description": "Tools to return for each query.",
+                "default": max_results,
+            },
+            "queries": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Several queries, answered together.",
+            },
+            "wait": {
+                "type": "number",
+                "description": f"Seconds to wait for starting servers, up to {MAX_WAIT:g}.",
+            },
+            "offset": {"type": "integer", "description": "Matches to skip, to go on."},
         },
-        "queries": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Several queries, answered together.",
-        },
-        "wait": {
-            "type": "number",
-            "description": f"Seconds to wait for starting servers, up to {MAX_WAIT:g}.",
-        },
-        "offset": {"type": "integer", "description": "Matches to skip, to go on."},
-    },
-}
+    }
+
 
 _CALL_SCHEMA: JsonObject = {
     "type": "object",

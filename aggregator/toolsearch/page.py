@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aggregator.catalog import ToolEntry
+from aggregator.exposure import Way
 from aggregator.names import ToolName
 from aggregator.toolsearch.describe import (
     COMPACT,
@@ -18,7 +19,6 @@ from aggregator.toolsearch.describe import (
     squeezed,
 )
 from aggregator.toolsearch.parameters import Detail
-from aggregator.toolsearch.view import Call
 
 MAX_DEFINED = 20
 """Matches whose definition is tried for size."""
@@ -34,18 +34,18 @@ class Page:
     defined: tuple[ToolEntry, ...]
 
 
-def lay_out(matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int) -> Page:
+def lay_out(matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int) -> Page:
     """Give each match as much text as there is room for."""
-    return _in_full(matches, call, room) or _Layout(matches, call, room).page()
+    return _in_full(matches, way, room) or _Layout(matches, way, room).page()
 
 
 def _in_full(
-    matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int
+    matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int
 ) -> Page | None:
     """Define every match in full, if there is room."""
     texts: dict[ToolName, str] = {}
     for entry in matches:
-        texts[entry.name] = definition(entry, call(entry), FULL, room)
+        texts[entry.name] = definition(entry, way(entry), FULL, room)
         room -= len(texts[entry.name]) + 2
         if room < 0:
             return None
@@ -56,10 +56,10 @@ class _Layout:
     """A page that cannot have everything, while it is filled."""
 
     def __init__(
-        self, matches: Sequence[ToolEntry], call: Callable[[ToolEntry], Call], room: int
+        self, matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int
     ) -> None:
         self._matches = matches
-        self._call = call
+        self._way = way
         self._room = room
         self._texts = {entry.name: f"- {entry.name}" for entry in matches}
         self._left = room - sum(len(text) + 2 for text in self._texts.values())
@@ -69,7 +69,7 @@ class _Layout:
         """Define the best, sign the next, then spend what is left on the best again."""
         best = self._matches[:MAX_DEFINED]
         for entry in best[:1]:
-            self._put(entry, squeezed(entry, self._call(entry), self._left, SMALL))
+            self._put(entry, squeezed(entry, self._way(entry), self._left, SMALL))
             self._defined.add(entry.name)
         self._define(best[1:], COMPACT, kept=int(self._room * (1 - DEFINED_SHARE)))
         for entry in self._matches:
@@ -87,7 +87,7 @@ class _Layout:
         done: list[ToolEntry] = []
         for entry in entries:
             room = self._left + len(self._texts[entry.name]) - kept
-            if self._put(entry, definition(entry, self._call(entry), detail, room), kept):
+            if self._put(entry, definition(entry, self._way(entry), detail, room), kept):
                 done.append(entry)
         self._defined.update(entry.name for entry in done)
         return done

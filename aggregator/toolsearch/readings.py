@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from aggregator.json import is_object
+from aggregator.json import is_array, is_object
 from aggregator.toolsearch.arguments import unpacked
-from aggregator.toolsearch.schema import Json, is_array
+from aggregator.toolsearch.schema import Json
 from aggregator.toolsearch.wording import compact
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")

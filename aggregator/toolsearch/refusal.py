@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from aggregator.catalog import ToolEntry
 from aggregator.config.values import MAX_RESULT_CHARS
+from aggregator.exposure import Way
 from aggregator.toolsearch.describe import squeezed
-from aggregator.toolsearch.view import Call
 from aggregator.toolsearch.wording import fitting, one_line
 
 PROBLEMS_SHARE = 0.3
@@ -17,7 +17,7 @@ def unseen_problem(
     problems: Sequence[str],
     *,
     changed: bool = False,
-    call: Call | None = None,
+    way: Way | None = None,
     max_chars: int = MAX_RESULT_CHARS,
 ) -> str:
     """Say what does not fit, and give the definition, so that the next call succeeds."""
@@ -30,4 +30,4 @@ def unseen_problem(
             f"Its definition {why}. Call it again to fit this:",
         ]
     )
-    return f"{head}\n\n{squeezed(entry, call, max_chars - len(head) - 2)}"[:max_chars]
+    return f"{head}\n\n{squeezed(entry, way, max_chars - len(head) - 2)}"[:max_chars]

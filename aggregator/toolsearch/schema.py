@@ -1,10 +1,10 @@
 """JSON Schema as servers write it, read without trusting its shape."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote
 
-from aggregator.json import is_object
+from aggregator.json import is_array, is_object
 
 Json = Any
 """Any JSON value."""
@@ -12,11 +12,6 @@ Schema = Mapping[str, Any]
 
 MAX_HOPS = 8
 """References followed from one to the next."""
-
-
-def is_array(value: Json) -> TypeGuard[Sequence[Json]]:
-    """Tell a JSON array from a text."""
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def reference(schema: Schema) -> str | None:

@@ -1,40 +1,15 @@
 """What one search looks at: one catalog, seen by one client."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
 
-from aggregator.catalog import Catalog, ToolEntry
+from aggregator.catalog import Catalog, Changes, ToolEntry
 from aggregator.config.values import MAX_RESULT_CHARS
-from aggregator.names import Ambiguous, ServerName, ToolName
-from aggregator.search import Keywords
-
-Call = Literal["direct", "CallTool", "CallReadOnlyTool"]
-"""How a client reaches a tool: by its own name, or through one of the meta-tools."""
-
-
-class Changes(Protocol):
-    """What came and went since a client's last search."""
-
-    @property
-    def tools_added(self) -> Sequence[ToolName]:
-        """The tools that can be called now and could not before."""
-        ...
-
-    @property
-    def tools_removed(self) -> Sequence[ToolName]:
-        """The tools that can be called no more."""
-        ...
-
-    @property
-    def servers_added(self) -> Sequence[ServerName]:
-        """The servers that are connected now and were not before."""
-        ...
-
-    @property
-    def servers_removed(self) -> Sequence[ServerName]:
-        """The servers that are connected no more."""
-        ...
+from aggregator.exposure import Surface, Way, way_to_call
+from aggregator.names import Lookup, ServerName, ToolName
+from aggregator.search.hits import Ranker
+from aggregator.search.nearness import Nearness
+from aggregator.search.query import Keywords
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,15 +18,19 @@ class View:
 
     catalog: Catalog
     """Only what this client may call."""
-    rank: Callable[[Keywords, int], Sequence[ToolEntry]]
-    """The entries that match, best first, at most so many."""
-    find: Callable[[str], ToolName | Ambiguous | None]
-    """The tool that a name means, however it is written."""
-    call: Callable[[ToolEntry], Call]
-    namesakes: Callable[[str], Sequence[ToolName]] = lambda _own: ()
-    """The tools that have a name on their servers."""
+    lookup: Lookup
+    """The way from what a model calls a tool to its name."""
+    index: Ranker
+    """What the tools in the catalog are found by."""
+    near: Mapping[Keywords, Nearness] = field(default_factory=dict[Keywords, Nearness])
+    """What queries mean, as far as that is known by now."""
+    surface: Surface = "relay"
+    relists: bool | None = None
+    """Whether this client's model can call tools that join its list later, if that is known."""
+    listed: frozenset[str] = frozenset()
+    """The names in the list that the client's model works with now."""
     visible: frozenset[ToolName] = frozenset()
-    """What was in this client's list before the search."""
+    """The tools that were in it before the search."""
     descriptions: Mapping[ServerName, str] = field(default_factory=dict[ServerName, str])
     problem: str | None = None
     """Why the file as it is now is not the configuration in use."""
@@ -60,3 +39,12 @@ class View:
     changes: Changes | None = None
     """None if there are none, or where there is no memory of the client."""
     max_chars: int = MAX_RESULT_CHARS
+
+    def way(self, entry: ToolEntry) -> Way:
+        """Say how this client's model calls a tool."""
+        return way_to_call(
+            entry,
+            surface=self.surface,
+            visible_to_client=entry.name in self.listed,
+            relists=self.relists,
+        )

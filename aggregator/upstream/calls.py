@@ -19,7 +19,7 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject, as_object
 from aggregator.names import Ambiguous, ServerName
-from aggregator.search import nearest
+from aggregator.search.repair import nearest
 from aggregator.toolsearch import (
     CALL_READ_ONLY_TOOL,
     CALL_TOOL,

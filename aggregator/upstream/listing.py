@@ -33,16 +33,20 @@ def tools_for(now: Now, conversation: Conversation) -> Sequence[JsonObject]:
     return visible(
         now.catalog,
         surface=exposure.surface,
-        meta_tools=_define(tuple(now.descriptions.items()), surface),
+        meta_tools=_define(
+            tuple(now.descriptions.items()), surface, now.config.settings.max_results
+        ),
         loaded=conversation.loaded,
         searching=exposure.searching,
     )
 
 
 @lru_cache(maxsize=16)
-def _define(servers: tuple[tuple[ServerName, str], ...], surface: Surface) -> Sequence[JsonObject]:
+def _define(
+    servers: tuple[tuple[ServerName, str], ...], surface: Surface, max_results: int
+) -> Sequence[JsonObject]:
     """Define the meta-tools, which follow from the configuration alone, once."""
-    return definitions(servers, surface)
+    return definitions(servers, surface, max_results)
 
 
 def exposure_for(now: Now, conversation: Conversation) -> Exposure:

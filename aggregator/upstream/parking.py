@@ -4,6 +4,7 @@ A client of the modern era cannot be asked anything in the middle of a request. 
 the handshake era asks is given to it as the result of the request; meanwhile the call is parked.
 """
 
+import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -19,8 +20,11 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.downstream.inflight import Caller, Notify
 from aggregator.eras import Era
+from aggregator.errors import CallError
 from aggregator.json import JsonObject, is_object
 from aggregator.signals import Signal
+
+logger = logging.getLogger(__name__)
 
 MAX_PARKED = 256
 """Calls that may wait for answers, or to be collected, at a time."""
@@ -106,7 +110,11 @@ class _Call:
         """Take the call to its outcome."""
         try:
             self.outcome = await run(self)
-        except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
+        except (CallError, MCPError) as error:
+            # It is raised where the result is awaited.
+            self.outcome = error
+        except Exception as error:
+            logger.exception("a call that may be parked failed")
             self.outcome = error
         self.news.send()
 

@@ -103,7 +103,9 @@ def test_search_prints_what_a_model_reads_and_explains_it(shell: Shell) -> None:
     assert "## test__echo (server test)" in plain.out
     assert "Why these:\n1. test__echo  score " in explained.out
     assert "all words together: how much of the query it has, words of its name" in explained.out
-    assert json.loads(data.out)["hits"][0]["why"][0]["word"] == "echo"
+    found = json.loads(data.out)
+    assert [each["name"] for each in found["hits"]] == found["facts"]["matches"]
+    assert found["hits"][0]["why"][0]["word"] == "echo"
     assert json.loads(data.out)["text"] + "\n" == plain.out
 
 

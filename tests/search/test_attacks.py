@@ -6,7 +6,9 @@ import pytest
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, parse_query
+from aggregator.search.analysis import documents
+from aggregator.search.index import Index
+from aggregator.search.query import Keywords, parse_query
 from benchmarks.attacks import ATTACKS as KNOWING
 from benchmarks.attacks import MADE_TO_ORDER, SERVER, load, surviving
 from benchmarks.retrieval import DATA, build
@@ -289,7 +291,8 @@ def test_whose_names_a_server_has_is_kept_in_step():
 
     def kin(server: str) -> int:
         hits = index.rank(Keywords("", servers=(server,)), 1)
-        return index.suspicion(hits[0].document)[1]
+        (document,) = documents(hits[0].entry.server, [hits[0].entry])
+        return index.suspicion(document)[1]
 
     assert kin("evil") == len({each.server for each in (*COPIED, *HONEST)} - {"mail"})
     assert (kin("near"), kin("files")) == (3, 2)

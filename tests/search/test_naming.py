@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.names import ServerName
-from aggregator.search import Keywords, parse_query
 from aggregator.search.name_index import Roll
+from aggregator.search.query import Keywords, parse_query
 from tests.search.tools import entry, index_of, search
 
 TOOLS = (

@@ -3,7 +3,8 @@
 import pytest
 
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, parse_query
+from aggregator.search.index import Index
+from aggregator.search.query import Keywords, parse_query
 from tests.search.tools import entry, index_of, search
 
 OFFICE = (
@@ -150,28 +151,6 @@ def test_servers_are_matched_without_regard_to_dashes():
     index = index_of(entry("my-server_2__ping"))
     assert search(index, "server:My_Server-2") == ["my-server_2__ping"]
     assert search(index, "server:other ping") == []
-
-
-def test_only_what_may_be_called_is_found():
-    index = index_of(*[entry(f"s{n}__send_message_{n}") for n in range(200)])
-    query = parse_query("send message")
-    assert isinstance(query, Keywords)
-    hits = index.rank(query, 5, among=lambda each: each.name == "s7__send_message_7")
-    assert [hit.entry.name for hit in hits] == ["s7__send_message_7"]
-
-
-def test_what_may_not_be_called_makes_room_for_the_next():
-    index = index_of(*[entry(f"s{n}__send_message_{n}") for n in range(200)])
-    query = parse_query("send message")
-    assert isinstance(query, Keywords)
-    hits = index.rank(query, 2, among=lambda each: each.server != "s0")
-    assert [hit.entry.name for hit in hits] == ["s1__send_message_1", "s2__send_message_2"]
-
-
-def test_a_filter_alone_respects_what_may_be_called():
-    query = Keywords("server:github", servers=("github",))
-    hits = index_of(*OFFICE).rank(query, 5, among=lambda each: "list" in each.name)
-    assert [hit.entry.name for hit in hits] == ["github__list_issues"]
 
 
 def test_words_of_the_servers_description_find_its_tools():

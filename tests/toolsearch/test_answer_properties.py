@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.catalog import Failed, Pending
-from aggregator.toolsearch import answer, parse_search, unseen_problem
+from aggregator.toolsearch import parse_search, unseen_problem
 from tests.toolsearch.test_arguments import JSON, KEYS
 from tests.toolsearch.test_conform import SCHEMAS
-from tests.toolsearch.views import EMAIL, GITHUB, SLACK, ask, entry_of, ready, tool, view_of
+from tests.toolsearch.views import EMAIL, GITHUB, SLACK, answer, ask, entry_of, ready, tool, view_of
 
 MANY = ready("many", *(tool(f"thing_{n}", "Do a thing. " * (n % 90)) for n in range(120)))
 VIEW = view_of(

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,7 +89,7 @@ def test_selected_tools_come_in_the_order_they_were_asked_for():
 
 
 def test_selecting_a_visible_tool_succeeds_and_says_so():
-    view = view_of(ALL, call="direct", visible=frozenset({ToolName("github__create_issue")}))
+    view = view_of(ALL, surface="promote", visible=frozenset({ToolName("github__create_issue")}))
 
     found = ask(view, "select:github__create_issue")
 
@@ -372,8 +373,7 @@ def test_changes_since_the_last_search_are_told():
 
 def test_a_ranking_of_tools_that_are_gone_does_not_bring_them_back():
     view, smaller = view_of(ALL), view_of({"github": GITHUB})
-    stale = view_of({"github": GITHUB})
-    object.__setattr__(stale, "rank", view.rank)
+    stale = replace(smaller, index=view.index)
 
     assert names(ask(stale, "send message")) == []
     assert names(ask(smaller, "send message")) == []
@@ -382,7 +382,7 @@ def test_a_ranking_of_tools_that_are_gone_does_not_bring_them_back():
 def test_how_to_call_is_decided_when_the_answer_is_told():
     found = search(parse_search("select:create_issue"), view_of(ALL))
 
-    told = tell(found, view_of(ALL, call="direct"))
+    told = tell(found, view_of(ALL, surface="promote"))
 
     assert found.matches == GITHUB.entries
     assert 'Call: github__create_issue {"title": "<title>"}' in told.text

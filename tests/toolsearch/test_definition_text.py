@@ -79,12 +79,12 @@ def test_a_tool_that_is_called_directly_says_so():
     definition = tool("go", to=text(required=True))
 
     assert 'Call: demo__go {"to": "<to>"} (it is in your tool list)' in shown(
-        definition, call="direct"
+        definition, surface="promote"
     )
 
 
 def test_a_read_only_tool_says_so():
-    view = view_of({"demo": ready("demo", tool("look"), read_only=True)}, call="CallReadOnlyTool")
+    view = view_of({"demo": ready("demo", tool("look"), read_only=True)})
 
     answer = ask(view, "select:look").text
 

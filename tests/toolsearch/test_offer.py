@@ -1,7 +1,8 @@
 import pytest
 
 from aggregator.names import ServerName
-from aggregator.toolsearch import definitions, instructions
+from aggregator.toolsearch import definitions, instructions, parse_search
+from tests.config.reading import config_of, refusal
 
 SERVERS = [
     (ServerName("github"), "Issues, pull requests and code"),
@@ -99,6 +100,22 @@ def test_input_schemas_are_plain_objects_that_every_client_accepts():
         assert schema["type"] == "object"
         assert schema["properties"]
         assert not {"anyOf", "oneOf", "$ref", "$defs"} & set(str(schema).replace("'", " ").split())
+
+
+@pytest.mark.parametrize(("setting", "number"), [("", 5), ("maxResults: 12", 12)])
+def test_the_default_that_is_told_is_the_one_that_is_configured(setting: str, number: int):
+    settings = config_of(f"servers: {{}}\n{setting}").settings
+
+    search = definitions(SERVERS, "relay", settings.max_results)[0]
+
+    assert search["inputSchema"]["properties"]["max_results"]["default"] == number
+
+
+def test_a_search_may_ask_for_as_many_tools_as_the_file_may():
+    most = config_of("servers: {}\nmaxResults: 100").settings.max_results
+
+    assert parse_search({"max_results": 1000}).max_results == most
+    assert "maxResults" in str(refusal(f"servers: {{}}\nmaxResults: {most + 1}"))
 
 
 def test_the_same_configuration_gives_the_same_definitions():

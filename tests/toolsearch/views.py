@@ -6,8 +6,8 @@ from typing import Any
 from aggregator.catalog import Catalog, Ready, ServerState, ToolEntry
 from aggregator.json import JsonObject
 from aggregator.names import Lookup, ServerName, ToolName, prefixes, qualify
-from aggregator.search import Index, Keywords
-from aggregator.toolsearch import Answer, Call, View, answer, parse_search
+from aggregator.search.index import Index
+from aggregator.toolsearch import Answer, SearchRequest, View, parse_search, search, tell
 
 
 def tool(name: str, description: str = "", **properties: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ GITHUB = ready("github", tool("create_issue", "Open an issue.", title=text(requi
 EMAIL = ready("email", tool("send_email", "Send an email.", to=text(required=True)))
 
 
-def view_of(states: Mapping[str, ServerState], *, call: Call = "CallTool", **rest: Any) -> View:
+def view_of(states: Mapping[str, ServerState], **rest: Any) -> View:
     catalog = Catalog({ServerName(server): state for server, state in states.items()})
     index = Index(tuple(catalog.servers))
     for server, state in catalog.servers.items():
@@ -49,18 +49,12 @@ def view_of(states: Mapping[str, ServerState], *, call: Call = "CallTool", **res
             index.update(server, state.entries)
     entries = catalog.entries.values()
     lookup = Lookup.of((each.name, each.server, each.own_name) for each in entries)
+    return View(catalog=catalog, lookup=lookup, index=index, **rest)
 
-    def rank(query: Keywords, limit: int) -> list[ToolEntry]:
-        return [hit.entry for hit in index.rank(query, limit)]
 
-    return View(
-        catalog=catalog,
-        rank=rank,
-        find=lookup.find,
-        namesakes=lookup.namesakes,
-        call=lambda _: call,
-        **rest,
-    )
+def answer(request: SearchRequest, view: View) -> Answer:
+    """Search, and tell what was found."""
+    return tell(search(request, view), view)
 
 
 def ask(view: View, query: str = "", **rest: Any) -> Answer:

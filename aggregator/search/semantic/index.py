@@ -15,9 +15,8 @@ import anyio.abc
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.names import ServerName
-from aggregator.search.semantic.fusion import Nearness, Roster
+from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.semantic.gist import gist
-from aggregator.search.semantic.meaning import Meaning
 from aggregator.search.semantic.vectors import SCALE
 from aggregator.signals import Signal
 
@@ -25,21 +24,6 @@ logger = logging.getLogger(__name__)
 
 ANSWER_WAIT = 0.3
 """Seconds a search waits for what it means; then it is answered by its words alone."""
-
-
-async def ask_once(
-    meaning: Meaning, catalog: Catalog, text: str, patience: float
-) -> Nearness | None:
-    """Return how near each tool of a catalog is to one query, if that is known in time."""
-    near: Nearness | None = None
-    meaning.follow(catalog)
-    async with anyio.create_task_group() as group:
-        group.start_soon(meaning.run)
-        with anyio.move_on_after(patience):
-            await meaning.until_ready()
-            near = await meaning.nearness(text)
-        group.cancel_scope.cancel()
-    return near
 
 
 class SemanticIndex:

@@ -2,13 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from aggregator.catalog import Catalog
+from aggregator.search.nearness import Nearness
 from aggregator.search.semantic.encoder import installed
-
-if TYPE_CHECKING:
-    from aggregator.search.semantic.fusion import Nearness
 
 VECTORS = "vectors.db"
 """The file beside the state in which vectors are kept."""
@@ -21,7 +19,7 @@ class Meaning(Protocol):
         """Take note of what the catalog is now."""
         ...
 
-    async def nearness(self, text: str, /) -> "Nearness | None":
+    async def nearness(self, text: str, /) -> Nearness | None:
         """Return how near each tool is to a query, if that is known by now."""
         ...
 
@@ -40,7 +38,7 @@ class NoMeaning:
     def follow(self, _catalog: Catalog, /) -> None:
         """Do nothing."""
 
-    async def nearness(self, _text: str, /) -> "Nearness | None":
+    async def nearness(self, _text: str, /) -> Nearness | None:
         """Return nothing: words alone decide."""
 
     async def until_ready(self) -> None:

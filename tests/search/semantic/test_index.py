@@ -11,7 +11,7 @@ import pytest
 
 from aggregator.catalog import Catalog, Pending, Ready
 from aggregator.names import ServerName
-from aggregator.search.semantic.index import SemanticIndex, ask_once
+from aggregator.search.semantic.index import SemanticIndex
 from aggregator.search.semantic.meaning import NoMeaning, open_meaning
 from tests.search.tools import entry, names
 
@@ -39,7 +39,7 @@ def trigrams(folder: Path) -> SemanticIndex:
 
 async def nearest(index: SemanticIndex, text: str) -> list[str]:
     found = await index.nearness(text)
-    return [] if found is None else names(found.nearest(5))
+    return [] if found is None else names(found.nearest(5, 0.25))
 
 
 async def test_tools_are_near_once_their_vectors_are_there(tmp_path: Path) -> None:
@@ -194,15 +194,3 @@ async def test_without_the_extra_there_is_no_meaning() -> None:
     meaning.follow(Catalog({FILES: Ready((DELETE,))}))
 
     assert await meaning.nearness("delete") is None
-
-
-async def test_a_single_question_waits_for_the_vectors(tmp_path: Path) -> None:
-    catalog = Catalog({FILES: Ready((DELETE,)), MAIL: Ready((SEND,))})
-    with anyio.fail_after(20):
-        near = await ask_once(trigrams(tmp_path), catalog, "send letter", 20.0)
-    assert near is not None
-    assert names(near.nearest(5)) == ["mail__send"]
-
-
-async def test_a_single_question_goes_without_where_there_is_no_model() -> None:
-    assert await ask_once(NoMeaning(), Catalog({MAIL: Ready((SEND,))}), "send", 1.0) is None

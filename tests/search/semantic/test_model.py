@@ -56,5 +56,5 @@ async def test_the_model_answers_through_its_process() -> None:
             await index.until_ready()
         found = await index.nearness("Will I need an umbrella tomorrow?")
         assert found is not None
-        assert names(found.nearest(1)) == ["world__forecast"]
+        assert names(found.nearest(1, 0.25)) == ["world__forecast"]
         group.cancel_scope.cancel()

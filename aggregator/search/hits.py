@@ -1,0 +1,56 @@
+"""What a search found, and why: values that can be had without the index."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from aggregator.catalog import ToolEntry
+from aggregator.search.nearness import Nearness
+from aggregator.search.query import Keywords
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One tool that a search found."""
+
+    entry: ToolEntry
+    score: float
+    """What it was ranked by."""
+    called: bool = False
+    """Whether the query is its name."""
+    meaning: float | None = None
+    """The part of the score that its meaning brought, where that counts."""
+
+    def __repr__(self) -> str:
+        meant = "" if self.meaning is None else f", {self.meaning:.2f} by meaning"
+        return f"<Hit {self.entry.name}: {self.score:.2f}{meant}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one word of a query brought a tool by standing in one of its fields."""
+
+    word: str
+    """The word as the query has it; empty for what the words brought together."""
+    term: str
+    """The word of the index that stood for it."""
+    field: str
+    """A field, or `coverage`, `together`, `named` or `hosted` for what words brought together;
+    `called`, worth nothing by itself, for a tool that comes first because the query is its name."""
+    score: float
+
+
+class Ranker(Protocol):
+    """An index, as whoever searches sees it."""
+
+    def __len__(self) -> int:
+        """Return how many tools can be found."""
+        ...
+
+    def rank(self, query: Keywords, limit: int, near: Nearness | None = None, /) -> Sequence[Hit]:
+        """Return the tools that answer a query best, best first."""
+        ...
+
+    def explain(self, query: Keywords, entry: ToolEntry, /) -> tuple[Contribution, ...]:
+        """Return which words of a query a tool matches, in which fields, and for how much."""
+        ...
