@@ -1,9 +1,25 @@
-"""One server, with whatever it does while it is called."""
+"""One server: what it tells, and whatever it does while it is called."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
 import pytest
 from mcp_types import JSONRPCRequest
 
-from tests.peers import aggregating, ready
+from aggregator.catalog import Failed, Pending, Ready, ServerState
+from aggregator.config import ServerConfig
+from aggregator.downstream.eras import Eras
+from aggregator.downstream.introduction import Ourselves
+from aggregator.downstream.server import TIMEOUTS_TOLERATED, Downstream
+from aggregator.downstream.transport import Connect
+from aggregator.errors import CallTimeoutError, ServerUnavailableError
+from aggregator.json import JsonObject
+from aggregator.memory import NoMemory
+from aggregator.names import ServerName
+from tests.downstream.linking import US, Client
+from tests.peers import Mortal, aggregating, failing, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
 
 pytestmark = pytest.mark.anyio
@@ -12,6 +28,96 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend(virtual_time: object) -> object:
     return virtual_time
+
+
+DB = ServerConfig(ServerName("db"), "db", call_timeout=5.0)
+
+
+class Fleet:
+    """Remembers what it is told of servers."""
+
+    def __init__(self) -> None:
+        self.states: list[ServerState] = []
+        self.told: list[object] = []
+
+    def reported(self, server: ServerName, state: ServerState) -> None:
+        assert server == DB.name
+        self.states.append(state)
+
+    def updated(self, server: ServerName, uri: str) -> None:
+        self.told.append((server, uri))
+
+    def logged(self, server: ServerName, params: JsonObject) -> None:
+        self.told.append((server, params))
+
+
+@asynccontextmanager
+async def keeping(connect: Connect, fleet: Fleet) -> AsyncGenerator[Downstream, None]:
+    """Keep a server connected, and wait until it is ready or not."""
+    downstream = Downstream(
+        DB,
+        connect,
+        fleet,
+        ours=Ourselves(US, dict[str, Any]),
+        eras=Eras(NoMemory()),
+        jitter=lambda: 1.0,
+    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(downstream.run)
+        await anyio.sleep(0.1)
+        yield downstream
+        group.cancel_scope.cancel()
+
+
+async def test_what_a_server_tells_is_passed_on_under_its_name() -> None:
+    fleet, server = Fleet(), RawServer("handshake")
+    async with keeping(server.connect, fleet) as downstream:
+        await server.say("notifications/resources/updated", {"uri": "x://1"})
+        await server.say("notifications/message", {"level": "info", "data": "hello"})
+        await anyio.sleep(1)
+        shown = repr(downstream)
+
+    assert fleet.told == [("db", "x://1"), ("db", {"level": "info", "data": "hello"})]
+    assert [type(state) for state in fleet.states] == [Pending, Ready]
+    assert shown == "<Downstream db <Link raw handshake 0 in flight> 0 requested>"
+
+
+async def test_a_server_that_is_lost_is_pending_and_then_ready_again() -> None:
+    fleet, mortal = Fleet(), Mortal(RawServer("handshake").connect)
+    async with keeping(mortal, fleet):
+        mortal.cut()
+        await anyio.sleep(1)
+
+    kinds = [type(state) for state in fleet.states]
+    assert kinds[:3] == [Pending, Ready, Pending]
+    assert kinds[-1] is Ready
+
+
+async def test_a_server_that_cannot_be_started_says_why_to_who_calls() -> None:
+    fleet = Fleet()
+    async with keeping(failing(FileNotFoundError("no `db` on PATH")), fleet) as downstream:
+        with pytest.raises(ServerUnavailableError, match="no `db` on PATH"):
+            await downstream.request("tools/call", {"name": "x"}, Client())
+
+    assert isinstance(fleet.states[-1], Failed)
+    assert repr(downstream) == "<Downstream db no `db` on PATH 0 requested>"
+
+
+async def test_a_server_that_leaves_too_much_unanswered_is_given_up() -> None:
+    async def hang(_context: Dispatch, _params: Json) -> Json:
+        await anyio.sleep_forever()
+        return {}
+
+    fleet, server = Fleet(), RawServer("handshake")
+    server.tool("hang", hang)
+    async with keeping(server.connect, fleet) as downstream:
+        for _ in range(TIMEOUTS_TOLERATED):
+            with pytest.raises(CallTimeoutError):
+                await downstream.request("tools/call", {"name": "hang"}, Client())
+        await anyio.sleep(1)
+        reasons = [state.reason for state in fleet.states if isinstance(state, Pending)]
+
+    assert "it did not answer 3 calls in a row" in reasons
 
 
 async def test_a_server_that_asks_twice_under_one_number_stays_connected() -> None:

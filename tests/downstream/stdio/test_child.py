@@ -111,6 +111,7 @@ async def test_a_child_that_goes_away_is_noticed_at_once(kind: str, end: str, ce
                 group.start_soon(_expect_any_error, server, kind)
             assert server.child.closed.is_set()
             assert server.child.describe_end() == end
+            assert repr(server.child) == f"<Child {server.child.pid} {end}>"
             assert isinstance(await server.error("echo"), ConnectionClosedError)
 
 

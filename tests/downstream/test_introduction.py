@@ -4,16 +4,27 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
+import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready
 from aggregator.downstream.eras import REMEMBERED_FOR, Eras
-from aggregator.downstream.introduction import PROBE_HEAD_START
-from aggregator.downstream.transport import Transport
+from aggregator.downstream.exchange import Exchange
+from aggregator.downstream.introduction import (
+    PROBE_HEAD_START,
+    EraUnclearError,
+    Ourselves,
+    introduce,
+)
+from aggregator.downstream.peer import Peer
+from aggregator.downstream.reception import Reception
+from aggregator.downstream.transport import Transport, Undelivered, UndeliveredError
 from aggregator.memory import Notebook
 from aggregator.names import ServerName
 from tests.peers import Era, aggregating, configured, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
+from tests.transports import NoNews, Script
 
 pytestmark = pytest.mark.anyio
 
@@ -129,3 +140,86 @@ def test_an_era_is_remembered_for_a_while_and_forgotten_when_it_has_changed() ->
     eras.note(server, "handshake")
     eras.note(server, "modern")
     assert eras.recall(server) is None
+
+
+@asynccontextmanager
+async def exchanging(script: Script) -> AsyncGenerator[Exchange, None]:
+    exchange = Exchange(script)
+    with script:
+        async with anyio.create_task_group() as group:
+            await group.start(exchange.run, Reception(NoNews(), refuse))
+            yield exchange
+            group.cancel_scope.cancel()
+
+
+async def refuse(_call: object, method: str, _params: object) -> Json:
+    raise MCPError(types.METHOD_NOT_FOUND, method)
+
+
+OURS = Ourselves({"name": "tests", "version": "1"}, lambda: {"roots": {}})
+OLD: Json = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "old", "version": "3"},
+    "instructions": "Be kind",
+}
+
+
+async def test_a_server_that_does_not_know_the_modern_era_is_asked_in_the_older() -> None:
+    script = Script()
+
+    async def serve() -> None:
+        await script.refuse(types.METHOD_NOT_FOUND, "Method not found")
+        asked = await script.answer(OLD)
+        assert (asked.method, (asked.params or {})["capabilities"]) == ("initialize", {"roots": {}})
+
+    async with exchanging(script) as exchange, anyio.create_task_group() as group:
+        group.start_soon(serve)
+        peer = await introduce(exchange, OURS, None)
+        initialized = await script.sent()
+
+        assert peer == Peer("2025-06-18", "old", "3", {"tools": {}}, "Be kind")
+        assert peer.era == "handshake"
+        assert isinstance(initialized, types.JSONRPCNotification)
+        assert initialized.method == "notifications/initialized"
+
+
+async def test_a_server_of_a_known_era_is_asked_in_no_other() -> None:
+    script = Script()
+    async with exchanging(script) as exchange, anyio.create_task_group() as group:
+        group.start_soon(script.refuse, types.METHOD_NOT_FOUND, "Method not found")
+        with pytest.raises(MCPError, match="not found"):
+            await introduce(exchange, OURS, "modern")
+
+    assert len(script.headers) == 1
+
+
+async def test_a_server_that_hangs_up_on_the_first_question_may_need_the_other() -> None:
+    script = Script()
+    async with exchanging(script) as exchange:
+        script.end()
+        with pytest.raises(EraUnclearError, match="all it had to say"):
+            await introduce(exchange, OURS, None)
+
+
+async def test_what_the_transport_says_tells_more_than_that_the_connection_closed() -> None:
+    script = Script()
+
+    async def serve() -> None:
+        asked = await script.asked()
+        script.come(Undelivered("auth required", is_barred=True, request=asked.id))
+        script.end()
+
+    async with exchanging(script) as exchange, anyio.create_task_group() as group:
+        group.start_soon(serve)
+        with pytest.raises(UndeliveredError, match="auth required"):
+            await introduce(exchange, OURS, None)
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", 7, None])
+async def test_a_version_that_nobody_knows_is_refused(version: object) -> None:
+    script = Script()
+    async with exchanging(script) as exchange, anyio.create_task_group() as group:
+        group.start_soon(script.answer, {**OLD, "protocolVersion": version})
+        with pytest.raises(MCPError, match="unknown protocol"):
+            await introduce(exchange, OURS, "handshake")
