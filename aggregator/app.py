@@ -188,7 +188,7 @@ async def _run_after_first_list(fleet: Fleet, server: Upstream) -> None:
         group.start_soon(fleet.run)
         await anyio.sleep(WARM_UP_DELAY)
         # The first list does not wait for what only searches take.
-        from aggregator.search import warm_up  # noqa: PLC0415 - see above
+        from aggregator.search.index import warm_up  # noqa: PLC0415 - see above
 
         await to_thread.run_sync(warm_up)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
-from aggregator.search import Index, Keywords, parse_query
+from aggregator.search.index import Index
+from aggregator.search.query import Keywords, parse_query
 from aggregator.search.weights import WEIGHTS, Weights
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "retrieval"

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, parse_query, warm_up
+from aggregator.search.index import Index, warm_up
+from aggregator.search.query import Keywords, parse_query
 from benchmarks.retrieval import DATA, Tool, entries
 
 TOOLS = 10_000

@@ -17,7 +17,7 @@ from typing import Any
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.exposure import visible
 from aggregator.names import Lookup, ServerName, prefixes, qualify
-from aggregator.search import Index
+from aggregator.search.index import Index
 from aggregator.toolsearch import (
     View,
     definitions,

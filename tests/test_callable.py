@@ -10,7 +10,7 @@ from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
 from aggregator.exposure import Surface, visible
 from aggregator.names import Lookup, ServerName, prefixes
-from aggregator.search import Index
+from aggregator.search.index import Index
 from aggregator.toolsearch import View, parse_search, search
 
 words = st.text(st.sampled_from("abcXY_-. \u00e9\u4e2d"), min_size=1, max_size=60)

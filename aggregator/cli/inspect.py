@@ -15,7 +15,7 @@ from aggregator.cli.tables import Style, overview, server_page, tool_page
 from aggregator.config import Config
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
-from aggregator.search import nearest
+from aggregator.search.repair import nearest
 
 WATCH_INTERVAL = 1.0
 """Seconds between two looks."""

@@ -24,7 +24,7 @@ from aggregator.search.semantic.meaning import Meaning, NoMeaning
 
 if TYPE_CHECKING:
     from aggregator.fleet.indexing import Indexing
-    from aggregator.search import Index
+    from aggregator.search.index import Index
 
 STARTING_AT_ONCE = 8
 """Servers that start side by side before the next one is given a moment's delay."""

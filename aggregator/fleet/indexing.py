@@ -8,7 +8,8 @@ import anyio.lowlevel
 
 from aggregator.catalog import Ready, ServerState
 from aggregator.names import ServerName
-from aggregator.search import Index, documents
+from aggregator.search.analysis import documents
+from aggregator.search.index import Index
 
 AT_ONCE = 2
 """Tools that are read before others have their turn: half a millisecond of work."""

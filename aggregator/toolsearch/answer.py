@@ -11,7 +11,7 @@ from itertools import chain
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.search import nearest
+from aggregator.search.repair import nearest
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.facts import facts
 from aggregator.toolsearch.find import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aggregator.json import JsonObject, is_array, is_object
-from aggregator.search import nearest
+from aggregator.search.repair import nearest
 from aggregator.toolsearch.kinds import Place, kind
 from aggregator.toolsearch.readings import is_of, readings, same
 from aggregator.toolsearch.schema import (

@@ -6,9 +6,9 @@ from itertools import chain, zip_longest
 
 from aggregator.catalog import Catalog, Failed, Pending, ToolEntry
 from aggregator.names import Ambiguous, ServerName, ToolName, plain_server
-from aggregator.search import nearest
 from aggregator.search.hits import Contribution, Hit
 from aggregator.search.query import Keywords, Query, Select
+from aggregator.search.repair import nearest
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.view import View
 

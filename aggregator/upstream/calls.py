@@ -11,7 +11,7 @@ from aggregator.errors import CallError, UnknownToolError
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject, as_object
 from aggregator.names import Ambiguous, ServerName, ToolName
-from aggregator.search import nearest
+from aggregator.search.repair import nearest
 from aggregator.toolsearch import (
     CALL_READ_ONLY_TOOL,
     CALL_TOOL,

@@ -10,8 +10,7 @@ import pytest
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.fleet.indexing import AT_ONCE, Indexing
 from aggregator.names import ServerName
-from aggregator.search import parse_query
-from aggregator.search.query import Keywords
+from aggregator.search.query import Keywords, parse_query
 from tests.search.tools import entry
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,9 @@ import pytest
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, documents, parse_query
+from aggregator.search.analysis import documents
+from aggregator.search.index import Index
+from aggregator.search.query import Keywords, parse_query
 from benchmarks.attacks import ATTACKS as KNOWING
 from benchmarks.attacks import MADE_TO_ORDER, SERVER, load, surviving
 from benchmarks.retrieval import DATA, build

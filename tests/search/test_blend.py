@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.catalog import ToolEntry
-from aggregator.search import Keywords, documents, parse_query
+from aggregator.search.analysis import documents
 from aggregator.search.naming import Called
 from aggregator.search.nearness import Nearness, Roster
+from aggregator.search.query import Keywords, parse_query
 from aggregator.search.ranking import pick
 from aggregator.search.scoring import Score
 from aggregator.search.weights import WEIGHTS

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, nearest, parse_query, warm_up
+from aggregator.search.index import Index, warm_up
+from aggregator.search.query import Keywords, parse_query
+from aggregator.search.repair import nearest
 from tests.search.tools import entry, index_of, search
 
 Tools = dict[str, dict[str, str]]

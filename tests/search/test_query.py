@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.search import Keywords, Overview, Query, Select, parse_query
+from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
 
 
 def words(text: str, *terms: str, **rest: tuple[str, ...]) -> Keywords:

@@ -3,7 +3,8 @@
 import pytest
 
 from aggregator.names import ServerName
-from aggregator.search import Index, Keywords, parse_query
+from aggregator.search.index import Index
+from aggregator.search.query import Keywords, parse_query
 from tests.search.tools import entry, index_of, search
 
 OFFICE = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.search import Keywords, parse_query
+from aggregator.search.query import Keywords, parse_query
 from aggregator.search.words import words
 from benchmarks.retrieval import DATA, build, evaluation, index_of
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.names import ServerName
-from aggregator.search import documents
+from aggregator.search.analysis import documents
 from tests.search.tools import entry, index_of, search
 
 json = st.recursive(

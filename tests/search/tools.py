@@ -5,7 +5,8 @@ from typing import Any
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
-from aggregator.search import Index, Keywords, parse_query
+from aggregator.search.index import Index
+from aggregator.search.query import Keywords, parse_query
 
 
 def entry(name: str, description: str = "", *, hint: str = "", **tool: Any) -> ToolEntry:

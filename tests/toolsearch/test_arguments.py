@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.search import parse_query
+from aggregator.search.query import parse_query
 from aggregator.toolsearch import CallRequest, Problem, SearchRequest, parse_call, parse_search
 
 JSON: st.SearchStrategy[Any] = st.recursive(

@@ -4,8 +4,8 @@ from array import array
 from dataclasses import replace
 from typing import Any
 
-from aggregator.search import Keywords
 from aggregator.search.nearness import Nearness, Roster
+from aggregator.search.query import Keywords
 from aggregator.toolsearch import View, parse_search
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, answer, ready, tool, view_of
 

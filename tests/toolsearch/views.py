@@ -6,7 +6,7 @@ from typing import Any
 from aggregator.catalog import Catalog, Ready, ServerState, ToolEntry
 from aggregator.json import JsonObject
 from aggregator.names import Lookup, ServerName, ToolName, prefixes, qualify
-from aggregator.search import Index
+from aggregator.search.index import Index
 from aggregator.toolsearch import Answer, SearchRequest, View, parse_search, search, tell
 
 
