@@ -20,7 +20,7 @@ from aggregator.search.query import Keywords, parse_query
 from aggregator.search.semantic.cache import Cache
 from aggregator.search.semantic.encoder import SentenceModel
 from aggregator.search.semantic.gist import gist
-from aggregator.search.semantic.vectors import SCALE, Shelf
+from aggregator.search.semantic.vectors import SCALE, Vectors
 
 VECTORS = Path(gettempdir(), "mcp-tool-aggregator-benchmark.db")
 QUERIES = 200
@@ -42,13 +42,13 @@ def build(tools: Sequence[Tool]) -> Search:
         index.update(server, entries)
     roster = Roster(tuple(entry for entries in by_server.values() for entry in entries))
     model = SentenceModel()
-    shelf = Shelf(_vectors(model, roster.entries))
+    vectors = Vectors(_vectors(model, roster.entries))
 
     def search(text: str, limit: int) -> list[tuple[str, str]]:
         query = parse_query(text)
         if not isinstance(query, Keywords):
             return []
-        near = Nearness(roster, shelf.likeness(model.encode(query.text)), SCALE)
+        near = Nearness(roster, vectors.likeness(model.encode(query.text)), SCALE)
         hits = index.rank(query, limit, near)
         return [(hit.entry.server, hit.entry.own_name) for hit in hits]
 

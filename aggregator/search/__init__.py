@@ -1,4 +1,5 @@
-"""Finding the right tool: `parse_query(text)` and `Index.rank(query, limit)`.
+"""Finding the right tool: `parse_query` says what is asked for, `Index.rank` who answers it.
 
-Import from the parts: clients are not kept waiting for the index.
+Nothing is imported here: what a query is can be had without the index, which takes longer to
+load than clients should wait.
 """

@@ -10,7 +10,7 @@ from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import contributions
 from aggregator.search.filters import Filter
 from aggregator.search.hits import Contribution, Hit
-from aggregator.search.name_index import Roll
+from aggregator.search.name_index import NameIndex
 from aggregator.search.naming import (
     UNTELLING,
     Called,
@@ -57,7 +57,7 @@ class Index:
         self._free: list[int] = []
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
-        self._roll = Roll()
+        self._names = NameIndex()
         self._origins = Origins()
 
     def __repr__(self) -> str:
@@ -196,7 +196,7 @@ class Index:
     def _add(self, slot: int, document: Document) -> None:
         self._documents[slot] = document
         self._vocabulary.add(document.spelled)
-        self._roll.add(slot, document.parts)
+        self._names.add(slot, document.parts)
         self._origins.add(document)
         for term, level in zip(document.terms, document.levels, strict=True):
             holders = self._postings.get(term)
@@ -210,7 +210,7 @@ class Index:
         self._hidden.discard(slot)
         self._free.append(slot)
         self._vocabulary.discard(document.spelled)
-        self._roll.discard(slot, document.parts)
+        self._names.discard(slot, document.parts)
         self._origins.discard(document)
         for term in document.terms:
             holders = self._postings[term]
@@ -235,7 +235,7 @@ class Index:
 
     def _named(self, asked: Spelling) -> Iterable[int]:
         """Return the tools of which the query may be the name."""
-        return namesakes(asked, self._documents) or self._roll.slipped(asked.words, asked.slips)
+        return namesakes(asked, self._documents) or self._names.slipped(asked.words, asked.slips)
 
     def _spelling(self, request: Request) -> Spelling:
         return spelling(request.words, self._postings, self._vocabulary)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from aggregator.search.weights import LONGEST_NAME, SHORTEST_SLIP
 
 
-class Roll:
+class NameIndex:
     """Names as sets of words, found by all of their words but one."""
 
     def __init__(self) -> None:

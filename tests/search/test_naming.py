@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.names import ServerName
-from aggregator.search.name_index import Roll
+from aggregator.search.name_index import NameIndex
 from aggregator.search.query import Keywords, parse_query
 from tests.search.tools import entry, index_of, search
 
@@ -59,9 +59,9 @@ def test_who_is_called_by_name_is_explained():
 
 def test_a_long_request_is_no_name():
     name = [f"word{letter}" for letter in "abcdefghijklmnop"]
-    roll = Roll()
-    roll.add(1, name)
-    assert not [*roll.slipped(["wrodz", *name[1:]], ["wrodz"])]
+    index = NameIndex()
+    index.add(1, name)
+    assert not [*index.slipped(["wrodz", *name[1:]], ["wrodz"])]
 
 
 def test_names_of_a_server_that_left_are_forgotten():
@@ -74,9 +74,9 @@ def test_names_of_a_server_that_left_are_forgotten():
 
 @given(st.dictionaries(st.integers(0, 9), st.sets(st.sampled_from("abcdef"), min_size=1)))
 def test_a_roll_is_empty_after_all_names_have_left(named: dict[int, set[str]]):
-    roll = Roll()
+    index = NameIndex()
     for tool, name in named.items():
-        roll.add(tool, name)
+        index.add(tool, name)
     for tool, name in named.items():
-        roll.discard(tool, name)
-    assert vars(roll) == vars(Roll())
+        index.discard(tool, name)
+    assert vars(index) == vars(NameIndex())

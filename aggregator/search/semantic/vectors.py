@@ -11,7 +11,7 @@ SCALE = 32_767
 """What a likeness of 1 is written as, so that one takes two bytes."""
 
 
-class Shelf:
+class Vectors:
     """Vectors in a row, each as little-endian numbers of two bytes."""
 
     def __init__(self, vectors: Sequence[bytes] = ()) -> None:

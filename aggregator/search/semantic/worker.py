@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 from aggregator.search.semantic.cache import Cache
 from aggregator.search.semantic.encoder import Encoder, SentenceModel
-from aggregator.search.semantic.vectors import Shelf
+from aggregator.search.semantic.vectors import Vectors
 
 NICENESS = 5
 """How far this process stands back for others."""
@@ -41,7 +41,7 @@ class Worker:
         self._encoder = encoder
         self._cache = cache
         self._send = send
-        self._shelf = Shelf()
+        self._vectors = Vectors()
         self._known: dict[str, bytes] = {}
         """The vectors of all texts there are now."""
         self._texts: dict[str, Sequence[str]] = {}
@@ -62,7 +62,7 @@ class Worker:
                 self._replace(server, [_written(text) for text in texts])
                 self._version = version
             case {"ask": int(number), "text": str(text)}:
-                near = self._shelf.likeness(self._encoder.encode(_written(text)))
+                near = self._vectors.likeness(self._encoder.encode(_written(text)))
                 self._send({"answer": number, "near": b64encode(near.tobytes()).decode()})
             case _:
                 raise ValueError(message)
@@ -75,7 +75,7 @@ class Worker:
             self._save()
             self._forget()
             every = (text for texts in self._texts.values() for text in texts)
-            self._shelf = Shelf([self._known[text] for text in every])
+            self._vectors = Vectors([self._known[text] for text in every])
             self._send({"ready": self._version})
             self._version = None
 
