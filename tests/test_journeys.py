@@ -23,8 +23,11 @@ from tests.peers import Era, Peer, aggregating, connect_to, ready, until, visiti
 
 pytestmark = pytest.mark.anyio
 
-FRAMES = 10
-"""Functions of ours that a call is inside of when it is handed to its server's transport."""
+FRAMES = 8
+"""Functions of ours that a call is inside of when it is handed to its server's transport.
+
+To write it to a pipe takes two more.
+"""
 HOPS = 6
 """Functions of ours from the report that a server is ready to the announcement of its tools."""
 
