@@ -48,8 +48,20 @@ class Orders:
 
     def __init__(self, expect: Expect = lambda _config: None) -> None:
         self.stop = anyio.Event()
-        self.reload = Signal()
         self.expect = expect
+        self._is_reload_due = False
+        self._reload = Signal()
+
+    def reload(self) -> None:
+        """Have the file read again."""
+        self._is_reload_due = True
+        self._reload.send()
+
+    async def until_reload(self) -> None:
+        """Wait until the file is to be read again."""
+        while not self._is_reload_due:
+            await self._reload.wait()
+        self._is_reload_due = False
 
 
 class Door(Protocol):
@@ -132,7 +144,7 @@ async def running_fleet(
 
 async def _reload_when_told(reloading: Reloading, orders: Orders) -> None:
     while True:
-        await orders.reload.wait()
+        await orders.until_reload()
         reloading.reload()
 
 
@@ -147,7 +159,10 @@ async def _put_aside_what_stays(fleet: Fleet) -> None:
 
 
 async def serve_client(
-    server: Upstream, streams: tuple[Any, Any], *, handshake_only: bool = False
+    server: Upstream,
+    streams: tuple[Any, Any],  # the SDK names their types only for itself
+    *,
+    handshake_only: bool = False,
 ) -> None:
     """Serve one client on a pair of the SDK's streams until it leaves."""
     read, write = streams
@@ -181,7 +196,7 @@ async def _heed_signals(
         task_status.started()
         async for number in signals:
             if number == signal.SIGHUP:
-                orders.reload.send()
+                orders.reload()
             elif orders.stop.is_set():
                 os._exit(128 + number)
             else:

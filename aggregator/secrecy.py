@@ -17,7 +17,7 @@ _NAMES = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VALUES = re.compile(
-    r"(?<![\w.-])(?:gh[opsur]_|github_pat_|glpat-|sk-|pk_live_|[sr]k_live_|xox[abeprs]-|AKIA|AIza"
+    r"(?<![\w-])(?:gh[opsur]_|github_pat_|glpat-|sk-|pk_live_|[sr]k_live_|xox[abeprs]-|AKIA|AIza"
     r"|ya29\.|eyJ[\w-]{1,4000}\.|hf_|npm_|pypi-|lin_api_|ntn_|secret_|figd_|dop_v1_|SG\.)[\w.-]{8,}"
 )
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import anyio
 import pytest
 
 from aggregator.app import Orders, running_fleet
@@ -29,8 +28,7 @@ async def test_a_file_is_read_again_with_the_variables_it_was_read_with(tmp_path
     async with running_fleet(load_config(path, variables), variables, orders) as upstream:
         fleet = upstream.fleet
         read = fleet.now.config
-        await anyio.wait_all_tasks_blocked()
-        orders.reload.send()
+        orders.reload()
         await until(lambda: fleet.now.config is not read, lambda: fleet.changed)
         reread = fleet.now.config
 

@@ -60,6 +60,8 @@ async def list_tools(server: ServerConfig, link: Link) -> Inventory:
 
     Raises:
         MCPError: The server does not list them.
+        UndeliveredError: It was not asked, or did not answer.
+        ConnectionClosedError: The connection closed meanwhile.
     """
     intake = Intake(TOOL, server.allows)
     admitted = await list_all(link, "tools", intake)
@@ -146,6 +148,8 @@ async def list_all(link: Link, kind: str, intake: Intake, method: str | None = N
 
     Raises:
         MCPError: The server does not list them.
+        UndeliveredError: It was not asked, or did not answer.
+        ConnectionClosedError: The connection closed meanwhile.
     """
     if link.peer.capabilities and kind not in link.peer.capabilities:
         return intake.admitted

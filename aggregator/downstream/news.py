@@ -33,16 +33,23 @@ class LinkNews:
         self._server = server
         self._events = events
         self._questions = questions
+        self._is_open = False
         self._stale = set[str]()
         self._came = Signal()
 
+    def open(self) -> None:
+        """Pass on what is said from here on, since the server has introduced itself."""
+        self._is_open = True
+
     def updated(self, uri: str) -> None:
         """Pass on that a resource has changed."""
-        self._events.updated(self._server, uri)
+        if self._is_open:
+            self._events.updated(self._server, uri)
 
     def logged(self, params: JsonObject) -> None:
         """Pass on a log message that belongs to no call."""
-        self._events.logged(self._server, params)
+        if self._is_open:
+            self._events.logged(self._server, params)
 
     def completed(self, params: JsonObject) -> None:
         """Tell who was asked to go elsewhere that it has come to its end."""

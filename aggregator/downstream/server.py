@@ -238,6 +238,7 @@ class Downstream:
                     answer=self._questions.answer,
                 ) as link:
                     self._note_era(link.peer.era)
+                    news.open()
                     inventory = await list_tools(self._server, link)
                     patience.deadline = math.inf
                     attempt.became_ready()

@@ -165,8 +165,8 @@ class Fleet:
         self._become(self.now.with_config(config, Catalog(states)))
         self._reconfigured.send()
 
-    def report_problem(self, problem: str | None) -> None:
-        """Take note of why the file as it is now cannot be used, or that it can."""
+    def report_problem(self, problem: str) -> None:
+        """Take note of why the file as it is now cannot be used."""
         if problem != self.now.problem:
             self._become(self.now.with_problem(problem))
 
@@ -235,8 +235,8 @@ class Fleet:
         return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
 
     def reported(self, server: ServerName, state: ServerState) -> None:
-        """Take note of a server's new state."""
-        if self._indexing.take(server, self._state(server), state):
+        """Take note of the new state of a server that is still configured."""
+        if server in self._members and self._indexing.take(server, self._state(server), state):
             self._become(self.now.with_state(server, state))
 
     async def _show_what_is_read(self) -> None:

@@ -40,8 +40,8 @@ class Now:
         changed = self._with_catalog(catalog, _deferral(config, catalog))
         return replace(changed, config=config, problem=None)
 
-    def with_problem(self, problem: str | None) -> "Now":
-        """Return what is known once the file has been found to be unusable, or to be right."""
+    def with_problem(self, problem: str) -> "Now":
+        """Return what is known once the file has been found to be unusable."""
         return replace(self, problem=problem)
 
     @property

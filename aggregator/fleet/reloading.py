@@ -9,8 +9,12 @@ from aggregator.config import Config, load_config
 from aggregator.errors import ConfigError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.watching import changes
+from aggregator.secrecy import without_secrets
 
 logger = logging.getLogger(__name__)
+
+MAX_PROBLEM = 400
+"""Characters told to clients of what is wrong with the file."""
 
 
 class Reloading:
@@ -36,7 +40,7 @@ class Reloading:
         try:
             config = load_config(self._path, self._environment)
         except ConfigError as error:
-            self._fleet.report_problem(str(error))
+            self._fleet.report_problem(_tell(error))
             logger.error("%s; going on with the configuration in use", error)  # noqa: TRY400
             return
         self._expect(config)
@@ -50,3 +54,14 @@ class Reloading:
                 if not self._fleet.now.config.settings.watch:
                     return
                 self.reload()
+
+
+def _tell(error: ConfigError) -> str:
+    """Say what is wrong with the file to whoever asks, who may be on another machine.
+
+    Where the file is, and what has the form of a secret, is for the log alone.
+    """
+    name = Path(error.path).name
+    where = f"`{name}`" if error.line is None else f"`{name}`, line {error.line}"
+    text = without_secrets(f"{where}: {error.problem}")
+    return text if len(text) <= MAX_PROBLEM else f"{text[:MAX_PROBLEM]}…"

@@ -251,10 +251,10 @@ class MessageWriter:
         """Write what a full pipe has left waiting, for as long as somebody reads."""
         try:
             while not self.broken.is_set():
-                if self._write_some():
-                    await self._filled.wait()
-                else:
+                if not self._write_some():
                     await anyio.wait_writable(self._fd)
+                elif not self.broken.is_set():
+                    await self._filled.wait()
         except anyio.ClosedResourceError:
             return
 

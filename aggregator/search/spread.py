@@ -40,7 +40,7 @@ class _Doubts:
     def __init__(self, found: Sequence[Score], rules: Spreading) -> None:
         self.servers = {score.document.host.name for score in found if score.stuffed}
         echoing = (score.document.host.name for score in found if score.echo)
-        self._echoing = frozenset(echoing if rules.forewarned else ())
+        self.echoing = frozenset(echoing if rules.forewarned else ())
 
     def note(self, shown: Score) -> None:
         """Note what has been shown: who repeats the request has one place."""
@@ -50,7 +50,7 @@ class _Doubts:
     def concern(self, score: Score, *, is_first: bool) -> bool:
         """Tell whether a tool counts less for what its server has written."""
         server = score.document.host.name
-        return server in self.servers or (server in self._echoing and not (is_first and score.echo))
+        return server in self.servers or (server in self.echoing and not (is_first and score.echo))
 
 
 def _freshest(
@@ -92,7 +92,9 @@ def _freshness(
     # Who calls a server by its name wants that server's tools, however many.
     if score.at_home and rules.spares_home:
         return factor, bool(twins)
-    is_doubted = doubts.concern(score, is_first=not beside)
+    # Most often there are none, and a call for each of many tools takes time.
+    is_any = doubts.servers or doubts.echoing
+    is_doubted = bool(is_any) and doubts.concern(score, is_first=not beside)
     factor *= rules.crowding ** max(0, beside - rules.free) * rules.echo**is_doubted
     if beside and len(picked) < rules.top:
         factor *= rules.second

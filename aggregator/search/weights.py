@@ -6,10 +6,13 @@ The reason is one of four, and `docs/search.md` tells how it is measured:
     Attack.  Who writes tools for the ranking gains less by it (`benchmarks/attacks.py`).
     Speed.   No query, and no tool, takes longer than it is worth (`benchmarks/search.py`).
     Sense.   Nobody has measured a difference; without it an answer would look odd.
+
+What a query may be is known before the index is loaded, and its bounds are here, too: named
+tuples are made in a third of the time that data classes take.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 MAX_QUERY = 1024
 """Characters of a query that are read; the rest is left out. Speed."""
@@ -111,8 +114,7 @@ class Field(StrEnum):
     """Descriptions and enum values of parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """How much a word in one field counts, and how much the length of the field matters."""
 
     weight: float
@@ -123,8 +125,7 @@ class Measure:
     """0: length does not matter; 1: in a field twice as long, a word counts half as much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blending:
+class Blending(NamedTuple):
     """How meaning counts beside words."""
 
     meaning: float = 0.64
@@ -141,8 +142,7 @@ class Blending:
     """The places of which the first of either ranking always has one. Recall."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spreading:
+class Spreading(NamedTuple):
     """How much less counts what a server, or a text, has shown before."""
 
     places: int = 10
@@ -171,8 +171,7 @@ class Spreading:
     """The part of what a tool is worth that its copy has at least, if it is one. Attack."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """What a word, or words together, are worth: round numbers on a plateau."""
 
     name: Measure = Measure(5.0, 3.0, 0.4)

@@ -144,10 +144,6 @@ class Conversation:
         if self._promotion == "answered" and self.observed_relist is None:
             self.observed_relist = False
 
-    def shows(self, name: str, *, relists: bool | None) -> bool:
-        """Is this name in the list that the client's model works with?"""
-        return name in self.list_of(relists=relists)
-
     def list_of(self, *, relists: bool | None) -> frozenset[str]:
         """Return the names in the list that the client's model works with."""
         # A client that does not hand late tools to its model works with the first list for good.

@@ -64,16 +64,16 @@ class Forwarding:
         is_modern = _speaks_modern(request.now, forward.server)
         try:
             if caller.era == "handshake" and is_modern:
-                result = await fulfil(server, forward.method, params, caller)
+                result = await fulfil(self._fleet, forward.server, forward.method, params, caller)
             elif caller.era == "handshake":
                 result = await server.request(forward.method, params, caller)
             elif is_modern:
                 result = await self._pass(server, forward, params, caller)
             else:
                 result = await self._park(server, forward, params, caller)
+            return _stripped(result)
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
-        return _stripped(result)
 
     async def send_or_refuse(self, forward: Forward, request: Request) -> dict[str, Any]:
         """Send a request whose result cannot say in words that it failed.

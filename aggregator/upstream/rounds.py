@@ -21,11 +21,6 @@ STATE_ONLY_PAUSE = 0.25
 class Recipient(Protocol):
     """A server that requests are sent on to."""
 
-    @property
-    def name(self) -> ServerName:
-        """Its name in servers.yaml."""
-        ...
-
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller
     ) -> dict[str, Any]:
@@ -38,28 +33,41 @@ def is_input_required(result: JsonObject) -> bool:
     return result.get("resultType") == "input_required"
 
 
+class Recipients(Protocol):
+    """The servers that there are; one may be replaced while its client thinks of an answer."""
+
+    def server(self, name: ServerName, /) -> Recipient:
+        """Return a server that is configured."""
+        ...
+
+
 async def fulfil(
-    server: Recipient, method: str, params: Mapping[str, Any], caller: Caller
+    servers: Recipients,
+    name: ServerName,
+    method: str,
+    params: Mapping[str, Any],
+    caller: Caller,
 ) -> dict[str, Any]:
     """Send a request, and again with the client's answers for as long as there are questions.
 
     Raises:
+        CallError: The server is not there, or not any more.
         MCPError: The server goes on asking, or the client cannot or will not answer.
     """
-    result = await server.request(method, params, caller)
+    result = await servers.server(name).request(method, params, caller)
     for _round in range(MAX_ROUNDS):
         if not is_input_required(result):
             return result
         again = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         questions = as_object(result.get("inputRequests"))
         if questions:
-            again["inputResponses"] = await _answers(questions, caller, server.name)
+            again["inputResponses"] = await _answers(questions, caller, name)
         else:
             await anyio.sleep(STATE_ONLY_PAUSE)
         if "requestState" in result:
             again["requestState"] = result["requestState"]
-        result = await server.request(method, again, caller)
-    raise MCPError(types.INTERNAL_ERROR, f"The server `{server.name}` does not stop asking")
+        result = await servers.server(name).request(method, again, caller)
+    raise MCPError(types.INTERNAL_ERROR, f"The server `{name}` does not stop asking")
 
 
 ROUND_PARAMS = frozenset({"inputResponses", "requestState"})

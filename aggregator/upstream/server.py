@@ -221,14 +221,14 @@ class Upstream(Server[Any]):
         if not _is_well_formed(ctx):
             result = await call_next(ctx)
             return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
-        request = self._request(ctx)
         try:
+            request = self._request(ctx)
             result = await self._answer(ctx.method, request)
         except MCPError:
             raise
         except Exception as error:  # noqa: BLE001 - the one boundary between a bug and a client
             raise _unexpected(error) from None
-        return self._enveloped(result) if request.caller.era == "modern" else result
+        return self._enveloped(result) if era_of(ctx) == "modern" else result
 
     async def _answer_modelled(self, ctx: Context, _params: BaseModel) -> dict[str, Any]:
         """Answer what the SDK takes to be well-formed although we did not."""

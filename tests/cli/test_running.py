@@ -339,7 +339,7 @@ def test_a_broken_edit_is_shown_above_what_is_in_use(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=30)
 
-    assert problem.startswith(f"`{path}`, line 1: is not valid YAML")
+    assert problem.startswith(f"`{path.name}`, line 1: is not valid YAML")
     assert problem.endswith("; going on with the configuration in use\n")
     assert [line.split()[:2] for line in table] == [[], ["SERVER", "STATE"], ["test", "ready"]]
 

@@ -12,7 +12,7 @@ from mcp import Client
 from aggregator.app import IDENTITY
 from aggregator.config import Config, load_config
 from aggregator.fleet.fleet import Fleet
-from aggregator.fleet.reloading import Reloading
+from aggregator.fleet.reloading import MAX_PROBLEM, Reloading
 from aggregator.memory import NoMemory
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
@@ -107,13 +107,32 @@ async def test_clients_are_told_that_the_file_is_not_in_use(
         reloading.reload()
         await look()
 
-    problem = f"`{path}`, line 1: is not valid YAML"
+    problem = f"`{path.name}`, line 1: is not valid YAML"
     said = f"{documents[1]['problem']}; going on with the configuration in use."
     assert [each["problem"] is None for each in documents] == [True, False, True]
     assert documents[1]["problem"].startswith(problem)
     assert [said in text_of(each) for each in overviews] == [False, True, False]
     metas = [(each.meta or {})["aggregator/search"] for each in overviews]
     assert [each.get("problem") for each in metas] == [each["problem"] for each in documents]
+
+
+async def test_where_the_file_is_and_what_looks_like_a_secret_is_told_to_nobody(
+    tmp_path: Path,
+) -> None:
+    """A person at the machine reads the log; clients may be anywhere."""
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    token = "sk-ant-" + "x" * 20
+    path.write_text(f"servers:\n  one: {{command: x, {token}: 1, {'y' * 1000}: 2}}\n", "utf-8")
+
+    Reloading(fleet, {}).reload()
+
+    problem = fleet.now.problem
+    assert problem is not None
+    assert problem.startswith("`servers.yaml`, line 2: ")
+    assert str(tmp_path) not in problem
+    assert token not in problem
+    assert len(problem) <= MAX_PROBLEM + 1
 
 
 async def test_whoever_follows_the_catalog_hears_of_a_problem_once(tmp_path: Path) -> None:

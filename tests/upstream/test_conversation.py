@@ -49,7 +49,7 @@ def test_two_conversations_do_not_mix():
 
     assert other.loaded == ()
     assert other.seen(entry("a")) == "never"
-    assert not other.shows("a", relists=None)
+    assert "a" not in other.list_of(relists=None)
 
 
 def test_over_the_cap_the_oldest_unused_leave():
@@ -197,7 +197,7 @@ def test_listing_again_before_the_answer_is_noticed():
     conversation.listed(tools("ToolSearch", "a"))
 
     assert conversation.observed_relist is True
-    assert conversation.shows("a", relists=None)
+    assert "a" in conversation.list_of(relists=None)
 
 
 def test_listing_again_after_the_answer_is_noticed_too():
@@ -246,14 +246,14 @@ def test_a_client_that_ignores_late_tools_works_with_its_first_list():
     conversation.listed(tools("ToolSearch", "early"))
     conversation.listed(tools("ToolSearch", "late"))
 
-    assert conversation.shows("early", relists=False)
-    assert not conversation.shows("late", relists=False)
-    assert conversation.shows("late", relists=True)
-    assert not conversation.shows("early", relists=None)
+    assert "early" in conversation.list_of(relists=False)
+    assert "late" not in conversation.list_of(relists=False)
+    assert "late" in conversation.list_of(relists=True)
+    assert "early" not in conversation.list_of(relists=None)
 
 
 def test_before_any_list_nothing_is_shown():
-    assert not Conversation().shows("a", relists=False)
+    assert "a" not in Conversation().list_of(relists=False)
 
 
 @pytest.mark.anyio

@@ -43,6 +43,8 @@ class Tail:
 
     def add_noise(self, line: bytes) -> None:
         """Append a line of standard output, also where the one before has not ended."""
+        if not line:
+            return
         self._parts.append(_Part(bytearray(line), is_noise=True))
         self._forget(len(line))
 
