@@ -21,12 +21,12 @@ class Asker:
 
     def __init__(self, *, asks: bool) -> None:
         self.asks = asks
-        self.params: list[Mapping[str, Any]] = []
+        self.heard: list[tuple[str, object, Mapping[str, Any]]] = []
 
     async def request(
         self, method: str, params: Mapping[str, Any], caller: Caller
     ) -> dict[str, Any]:
-        self.params.append(params)
+        self.heard.append((method, caller.key, params))
         if not self.asks:
             return {"content": []}
         question = {"method": "elicitation/create", "params": {"message": "Which?"}}
@@ -56,6 +56,7 @@ class Person:
 
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
+        self.asked: list[tuple[str, JsonObject]] = []
         self.capabilities: JsonObject = {"elicitation": {}}
 
     def notify(self, _method: str, _params: JsonObject, /) -> None:
@@ -65,6 +66,7 @@ class Person:
         raise NotImplementedError
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
+        self.asked.append((method, params))
         self._servers.servers.pop(0)
         return {"action": "accept", "content": {"which": "this"}}
 
@@ -73,8 +75,11 @@ async def test_the_answer_goes_to_the_server_that_has_the_name_by_then() -> None
     before, after = Asker(asks=True), Asker(asks=False)
     servers = Servers(before, after)
 
-    result = await fulfil(servers, DB, "tools/call", {"name": "pick"}, Person(servers))
+    person = Person(servers)
+    result = await fulfil(servers, DB, "tools/call", {"name": "pick"}, person)
 
     assert result == {"content": []}
     answer = {"action": "accept", "content": {"which": "this"}}
-    assert after.params == [{"name": "pick", "inputResponses": {"q": answer}, "requestState": "s"}]
+    assert person.asked == [("elicitation/create", {"message": "[db] Which?"})]
+    again = {"name": "pick", "inputResponses": {"q": answer}, "requestState": "s"}
+    assert after.heard == [("tools/call", "person", again)]
