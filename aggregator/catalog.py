@@ -148,6 +148,13 @@ class Catalog:
 
     servers: Mapping[ServerName, ServerState] = field(default_factory=dict[ServerName, ServerState])
 
+    def __repr__(self) -> str:
+        ready = len(self.servers) - len(self.pending) - len(self.failed)
+        return (
+            f"<Catalog {len(self.entries)} tools of {ready} servers, "
+            f"{len(self.pending)} pending, {len(self.failed)} failed>"
+        )
+
     @classmethod
     def starting(cls, servers: Iterable[ServerName], since: float = 0.0) -> "Catalog":
         """Return the catalog of servers that have only just been configured."""

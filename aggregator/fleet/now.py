@@ -24,6 +24,9 @@ class Now:
     problem: str | None = None
     """Why the file as it is now is not the configuration in use, if it is not."""
 
+    def __repr__(self) -> str:
+        return f"<Now {self.catalog!r}{'' if self.problem is None else f', {self.problem}'}>"
+
     @classmethod
     def starting(cls, config: Config, since: float) -> "Now":
         """Return what is known before any server has been heard of."""

@@ -52,6 +52,12 @@ def test_servers_that_did_not_change_keep_what_was_worked_out_of_their_names() -
     assert [each.server for each in after.lookup.registers] == [DB, WEB]
 
 
+def test_what_is_known_is_seen_at_a_glance() -> None:
+    now = begun().with_state(DB, offering(DB, "query")).with_problem("line 3 is odd")
+
+    assert repr(now) == "<Now <Catalog 1 tools of 1 servers, 1 pending, 0 failed>, line 3 is odd>"
+
+
 def test_a_lost_server_takes_its_names_with_it() -> None:
     now = begun().with_state(DB, offering(DB, "query")).with_state(DB, Failed("it crashed"))
 
