@@ -63,5 +63,7 @@ def _tell(error: ConfigError) -> str:
     """
     name = Path(error.path).name
     where = f"`{name}`" if error.line is None else f"`{name}`, line {error.line}"
-    text = without_secrets(f"{where}: {error.problem}")
-    return text if len(text) <= MAX_PROBLEM else f"{text[:MAX_PROBLEM]}…"
+    hint = f" ({error.hint})" if error.hint else ""
+    more = f", and {len(error.others)} more that `aggregator check` tells" if error.others else ""
+    text = without_secrets(f"{where}: {error.problem}{hint}")
+    return f"{text if len(text) <= MAX_PROBLEM else f'{text[:MAX_PROBLEM]}…'}{more}"

@@ -132,7 +132,24 @@ async def test_where_the_file_is_and_what_looks_like_a_secret_is_told_to_nobody(
     assert problem.startswith("`servers.yaml`, line 2: ")
     assert str(tmp_path) not in problem
     assert token not in problem
-    assert len(problem) <= MAX_PROBLEM + 1
+    assert len(problem) <= MAX_PROBLEM + 100
+
+
+async def test_the_first_mistake_is_told_with_its_hint_and_how_many_more_there_are(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    path.write_text(
+        "servers:\n  one: {comand: x}\n  two: {command: x, callTimeout: soon}\n", "utf-8"
+    )
+
+    Reloading(fleet, {}).reload()
+
+    problem = fleet.now.problem or ""
+    assert problem.startswith("`servers.yaml`, line 2: ")
+    assert "`command`" in problem
+    assert "more that `aggregator check` tells" in problem
 
 
 async def test_whoever_follows_the_catalog_hears_of_a_problem_once(tmp_path: Path) -> None:
