@@ -62,12 +62,3 @@ def test_values_are_hidden_the_longest_first():
 )
 def test_what_looks_like_a_secret_is_hidden_whoever_it_belongs_to(said: str, shown: str):
     assert Redaction({})(said) == shown
-
-
-def test_an_empty_line_leaves_nothing_behind():
-    tail = Tail(12)
-    for _ in range(100):
-        tail.add_noise(b"")
-    tail.add_noise(b"odd")
-
-    assert tail.lines() == [Line("odd", is_noise=True)]
