@@ -2,14 +2,20 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice
+from math import inf
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from aggregator.json import JsonObject, as_object
-from aggregator.names import ServerName, ToolName
+from aggregator.json import JsonObject, as_object, is_array
+from aggregator.lock import Drift
+from aggregator.names import Forms, ServerName, ToolName, grouped, plain_server
+
+MAX_NAMED = 5
+"""Tools that are named in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,9 @@ class ToolEntry:
     hint: str = ""
     """Extra words to find the tool by; never shown."""
     read_only: bool = False
-    """Whether a server whose annotations are trusted says that the tool changes nothing."""
+    """Whether it is known that the tool changes nothing."""
+    put_right: JsonObject = field(default_factory=dict[str, Any])
+    """What the configuration says in the place of parts of the definition."""
 
     @cached_property
     def characters(self) -> int:
@@ -35,6 +43,16 @@ class ToolEntry:
         )
         return len(self.name) + len(self.description) + len(schema)
 
+    @cached_property
+    def forms(self) -> Forms:
+        """The ways in which its name may be written."""
+        return Forms.of(self.name, self.server, self.own_name)
+
+    @cached_property
+    def shown(self) -> JsonObject:
+        """The definition as clients list it, which is one object however many of them do."""
+        return {**self.tool, **self.put_right, "name": self.name}
+
     @property
     def own_name(self) -> str:
         """The name the tool has on its server."""
@@ -43,7 +61,7 @@ class ToolEntry:
     @property
     def description(self) -> str:
         """What the tool says of itself."""
-        description = self.tool.get("description")
+        description = self.put_right.get("description") or self.tool.get("description")
         return description if isinstance(description, str) else ""
 
     @property
@@ -83,6 +101,48 @@ class ResourceEntry:
         return uri if isinstance(uri, str) else self.resource["uriTemplate"]
 
 
+class SkillEntry(NamedTuple):
+    """One skill that a server offers as resources."""
+
+    server: ServerName
+    skill: JsonObject
+    """Its entry as its server sent it, cleaned of what must not be shown."""
+
+    @property
+    def own_uri(self) -> str:
+        """The URI of its main file."""
+        return self.skill["uri"]
+
+    @property
+    def path(self) -> str:
+        """What tells it from other skills of its server, for people and models."""
+        whole = self.own_uri.removeprefix("skill://")
+        return whole.removesuffix("/SKILL.md")
+
+    @property
+    def root(self) -> str:
+        """What the URIs of all its files begin with."""
+        return self.own_uri.removesuffix("SKILL.md")
+
+    @property
+    def files(self) -> Mapping[str, JsonObject] | None:
+        """What is said of each of its files, by the path inside; `None` if not said."""
+        listed = self.skill.get("resources")
+        if not is_array(listed):
+            return None
+        entries = {str(as_object(each).get("uri")): as_object(each) for each in listed}
+        root = self.root
+        return {
+            uri.removeprefix(root): each for uri, each in entries.items() if uri.startswith(root)
+        }
+
+    @property
+    def description(self) -> str:
+        """What it says it is for."""
+        said = as_object(self.skill.get("frontmatter")).get("description")
+        return said if isinstance(said, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Offers:
     """What a server offers besides tools."""
@@ -90,13 +150,20 @@ class Offers:
     prompts: tuple[PromptEntry, ...] = ()
     resources: tuple[ResourceEntry, ...] = ()
     templates: tuple[ResourceEntry, ...] = ()
+    skills: tuple[SkillEntry, ...] = ()
     reads: bool = False
     """Whether it has resources at all, listed or not."""
     completes: bool = False
     """Whether it completes arguments."""
+    unlisted: frozenset[str] = frozenset()
+    """The kinds of them that it has and that are not known yet."""
 
 
 NOTHING_BESIDES = Offers()
+
+
+Phase = Literal["starting", "retrying", "cooling down"]
+"""What is done about a server that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +173,34 @@ class Pending:
     reason: str | None = None
     """Why it is not ready yet, when there is more to say than that it is starting."""
     since: float = 0.0
-    phase: Literal["starting", "retrying", "cooling down"] = "starting"
+    phase: Phase = "starting"
     last_words: tuple[str, ...] = ()
     """The last lines of its standard error, if it has failed."""
+    known: "Ready | None" = None
+    """What it is known to offer, since it was there a moment ago or in another run."""
+    until: float = inf
+    """When that is no longer taken to hold: it has been away for too long."""
+
+    def lacks(self, kind: str) -> bool:
+        """Whether it is not known what it offers of this kind."""
+        return self.known is None or kind in self.known.offers.unlisted
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A server that does not run, since nobody needs it: a call starts it."""
+
+    known: "Ready"
+    since: float = 0.0
+    reason: str | None = None
+    """Why it did not start when it was last needed, if it did not."""
+    last_words: tuple[str, ...] = ()
+    """The last lines of its standard error then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A server whose tools can be called."""
+    """A server that is connected."""
 
     entries: tuple[ToolEntry, ...] = ()
     since: float = 0.0
@@ -122,11 +209,33 @@ class Ready:
     version: str = ""
     """The name and version it gives itself."""
     instructions: str = ""
+    about: str = ""
+    """What it says of itself in a line, for people."""
     refused: tuple[str, ...] = ()
     """What of its listing was refused, one sentence each."""
     unmatched: tuple[str, ...] = ()
     """What of its configuration holds for none of its tools, one sentence each."""
     offers: Offers = NOTHING_BESIDES
+    drift: tuple[Drift, ...] = ()
+    """What is not as it was approved, the gravest first."""
+    listed: tuple[ToolEntry, ...] = ()
+    """All that it lists, where some of that is withheld because of that."""
+
+    @property
+    def whole(self) -> tuple[ToolEntry, ...]:
+        """All that it lists, offered or not."""
+        return self.listed or self.entries
+
+    @property
+    def known(self) -> "Ready":
+        """What it offers, as of any other state of which that is known."""
+        return self
+
+    def with_listed(self, kind: str) -> "Ready":
+        """Return the state in which what it offers of this kind is no longer waited for."""
+        if kind not in self.offers.unlisted:
+            return self
+        return replace(self, offers=replace(self.offers, unlisted=self.offers.unlisted - {kind}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +246,17 @@ class Failed:
     since: float = 0.0
     last_words: tuple[str, ...] = ()
     """The last lines of its standard error."""
+    login: str | None = None
+    """The command that logs in to it, if that is all it needs."""
+    scope: str = ""
+    """The rights that the login there is does not have."""
+
+    @property
+    def known(self) -> None:
+        """Nothing: what it offered cannot be called."""
 
 
-ServerState = Pending | Ready | Failed
+ServerState = Pending | Idle | Ready | Failed
 
 
 @dataclass(frozen=True)
@@ -147,11 +264,12 @@ class Catalog:
     """The state of each configured server, in configuration order."""
 
     servers: Mapping[ServerName, ServerState] = field(default_factory=dict[ServerName, ServerState])
+    logins: tuple[ToolEntry, ...] = ()
+    """Tools of ours that have a person log in to servers, where clients can show one a page."""
 
     def __repr__(self) -> str:
-        ready = len(self.servers) - len(self.pending) - len(self.failed)
         return (
-            f"<Catalog {len(self.entries)} tools of {ready} servers, "
+            f"<Catalog {len(self.entries)} tools of {len(self.known)} servers, "
             f"{len(self.pending)} pending, {len(self.failed)} failed>"
         )
 
@@ -165,19 +283,87 @@ class Catalog:
         return Catalog({**self.servers, server: state})
 
     @cached_property
+    def known(self) -> Mapping[ServerName, Ready]:
+        """What each server offers of which that is known, connected or not."""
+        return {name: known for name, state in self.servers.items() if (known := state.known)}
+
+    @cached_property
     def entries(self) -> Mapping[ToolName, ToolEntry]:
         """Every callable tool by name, in configuration order; the first of a name wins."""
+        hidden = self.withheld
+        if not hidden:
+            return MappingProxyType(self._owners)
+        owned = self._owners.items()
+        return MappingProxyType({name: each for name, each in owned if name not in hidden})
+
+    @cached_property
+    def _owners(self) -> dict[ToolName, ToolEntry]:
+        """What each name leads to, offered or not.
+
+        One whose tool is withheld leads to no other, which would be called in its place.
+        """
         found: dict[ToolName, ToolEntry] = {}
-        for state in self.servers.values():
-            if isinstance(state, Ready):
-                for entry in state.entries:
-                    found.setdefault(entry.name, entry)
-        return MappingProxyType(found)
+        for known in self.known.values():
+            for entry in (*known.entries, *known.listed):
+                found.setdefault(entry.name, entry)
+        for entry in self.logins:
+            found.setdefault(entry.name, entry)
+        return found
+
+    @cached_property
+    def always_loaded(self) -> tuple[ToolEntry, ...]:
+        """The tools that are visible as soon as they are known."""
+        return tuple(entry for entry in self.entries.values() if entry.always_load)
+
+    @cached_property
+    def withheld(self) -> Mapping[ToolName, ToolEntry]:
+        """Every tool that is not offered since it is not as it was approved, by name."""
+        found: dict[ToolName, ToolEntry] = {}
+        for known in self.known.values():
+            offered = {each.name for each in known.entries} if known.listed else ()
+            hidden = (each for each in known.listed if each.name not in offered)
+            found.update((each.name, each) for each in hidden if self._owners[each.name] is each)
+        return found
+
+    @cached_property
+    def drifted(self) -> Mapping[tuple[ServerName, str], Drift]:
+        """What is not as it was approved, by its server and its name there."""
+        known = self.known.items()
+        return {(name, each.tool): each for name, state in known for each in state.drift}
+
+    def owner(self, name: ToolName) -> ServerName:
+        """Return whose tool a name leads to, offered or not."""
+        return self._owners[name].server
+
+    def drift_of(self, entry: ToolEntry) -> Drift | None:
+        """Return how a tool differs from what was approved, if it does."""
+        return self.drifted.get((entry.server, entry.own_name)) if self.drifted else None
+
+    def unreachable(self, server: ServerName) -> Mapping[ToolName, ServerName]:
+        """Return those tools of a server whose names lead to a tool of another, and to whose."""
+        known = self.known.get(server)
+        if known is None or not self._has_namesakes:
+            return {}
+        owners = ((entry.name, self.owner(entry.name)) for entry in known.entries)
+        return {name: owner for name, owner in owners if owner != server}
+
+    @cached_property
+    def _has_namesakes(self) -> bool:
+        """Whether two servers have a tool of the same name, which hardly ever happens."""
+        return sum(len(known.whole) for known in self.known.values()) > len(self._owners)
+
+    @cached_property
+    def plainly(self) -> Mapping[str, tuple[ServerName, ...]]:
+        """The servers by their names without what people forget of them."""
+        return grouped((plain_server(name), name) for name in self.servers)
 
     @cached_property
     def pending(self) -> tuple[ServerName, ...]:
-        """The servers whose tools may still come."""
-        return tuple(name for name, state in self.servers.items() if isinstance(state, Pending))
+        """The servers whose tools are not known and may still come."""
+        states = self.servers.items()
+        return tuple(
+            name for name, state in states if isinstance(state, Pending) and state.lacks("tools")
+        )
 
     @cached_property
     def failed(self) -> tuple[ServerName, ...]:
@@ -199,19 +385,26 @@ class Changes:
         return any((self.tools_added, self.tools_removed, self.servers_added, self.servers_removed))
 
 
+def explain_unreachable(catalog: Catalog, server: ServerName) -> str | None:
+    """Say which tools of a server cannot be reached, why, and what to do; nothing if all can."""
+    hidden = catalog.unreachable(server)
+    if not hidden:
+        return None
+    owners = ", ".join(f"`{owner}`" for owner in dict.fromkeys(hidden.values()))
+    names = ", ".join(f"`{name}`" for name in islice(hidden, MAX_NAMED))
+    rest = f" and {len(hidden) - MAX_NAMED} more" if len(hidden) > MAX_NAMED else ""
+    return f"{names}{rest} cannot be reached: {owners} comes first; give one of them a `prefix`"
+
+
 def difference(before: Catalog, after: Catalog) -> Changes:
     """Return what came and went between two catalogs."""
-    earlier, later = _ready(before), _ready(after)
+    earlier, later = before.known, after.known
     return Changes(
         tools_added=tuple(name for name in after.entries if name not in before.entries),
         tools_removed=tuple(name for name in before.entries if name not in after.entries),
         servers_added=tuple(name for name in later if name not in earlier),
         servers_removed=tuple(name for name in earlier if name not in later),
     )
-
-
-def _ready(catalog: Catalog) -> tuple[ServerName, ...]:
-    return tuple(name for name, state in catalog.servers.items() if isinstance(state, Ready))
 
 
 def digest(definition: JsonObject) -> str:

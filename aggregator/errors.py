@@ -4,12 +4,19 @@ AggregatorError
 ├── ConfigError                 servers.yaml cannot be used as written      (.path, .problem, …)
 └── CallError                   a tool call that could not be completed
     ├── UnknownToolError        no server offers it                         (.name, .suggestions)
+    ├── UnknownOfferError       there is no such prompt or skill            (.name, .suggestions)
     ├── InvalidCallError        its arguments cannot be what was meant
     ├── NotReadOnlyError        it may change something, and must not       (.name)
-    ├── ServerUnavailableError  its server is not connected now             (.server, .reason)
-    ├── TurnedAwayError         its server did not take the call            (.server, .reason)
+    ├── WithheldError           it is not as it was approved                (.name, .server)
+    ├── RefusedCallError        its server answered with an error           (.code, .data)
+    ├── ServerUnavailableError  its server is not connected now     (.server, .reason, .login)
+    ├── NotLoggedInError        its user did not log in             (.server, .reason, .login)
+    ├── TurnedAwayError         its server did not take the call    (.server, .reason, .login)
     ├── ServerLostError         its server went away during the call        (.server, .reason)
     ├── CallTimeoutError        its server did not answer in time           (.server, .seconds)
+    ├── WrongEraError           its server could not ask its question       (.server, .is_mended)
+    ├── UnauditedError          it could not be written down, and must be   (.reason)
+    ├── CrowdedError            too many clients have a process of its own  (.server)
     └── BusyError               its server has too many calls in hand       (.server)
 
 Each class builds its own message from facts and keeps the facts as attributes.
@@ -20,8 +27,13 @@ Programs read the facts: a result that tells of an error has them in its `_meta`
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from aggregator.glyphs import on_one_line
+
 ERROR_META = "aggregator/error"
 """The `_meta` key of a result that holds the facts of an error of ours."""
+
+MAX_QUOTED = 2000
+"""Characters of a server's own words that become part of a message."""
 
 
 class AggregatorError(Exception):
@@ -57,7 +69,7 @@ class CallError(AggregatorError):
     """The server that the tool belongs to, as far as that is known."""
 
     @property
-    def facts(self) -> Mapping[str, str]:
+    def facts(self) -> Mapping[str, object]:
         """What programs read instead of the message."""
         return {"kind": self.kind} | ({} if self.server is None else {"server": self.server})
 
@@ -67,12 +79,35 @@ class UnknownToolError(CallError):
 
     kind = "unknown-tool"
 
-    def __init__(self, name: str, suggestions: Sequence[str] = (), note: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        suggestions: Sequence[str] = (),
+        note: str = "",
+        *,
+        search: str = "ToolSearch",
+    ) -> None:
         message = f"There is no tool `{name}`"
         if suggestions:
             message += "; the closest are " + ", ".join(f"`{each}`" for each in suggestions)
-        message += f". {note}" if note else ". Use `ToolSearch` to find the right name"
+        message += f". {note}" if note else f". Use `{search}` to find the right name"
         super().__init__(message)
+        self.name = name
+        self.suggestions = tuple(suggestions)
+
+
+class UnknownOfferError(CallError):
+    """No server offers the prompt or the skill, and neither does the configuration."""
+
+    kind = "unknown-offer"
+
+    def __init__(
+        self, kind: str, name: str, suggestions: Sequence[str] = (), *, search: str = "ToolSearch"
+    ) -> None:
+        message = f"There is no {kind} `{on_one_line(name[:200])}`"
+        if suggestions:
+            message += "; the closest are " + ", ".join(f"`{each}`" for each in suggestions)
+        super().__init__(f'{message}. Ask `{search}` for "kind:{kind}" to see which there are')
         self.name = name
         self.suggestions = tuple(suggestions)
 
@@ -88,12 +123,44 @@ class NotReadOnlyError(CallError):
 
     kind = "not-read-only"
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, *, called: str = "CallReadOnlyTool", instead: str = "CallTool"
+    ) -> None:
         super().__init__(
-            f"`CallReadOnlyTool` does not call `{name}`, since it may change something. "
-            "Use `CallTool` instead"
+            f"`{called}` does not call `{name}`, since it may change something. "
+            f"Use `{instead}` instead"
         )
         self.name = name
+
+
+class WithheldError(CallError):
+    """The tool is not as it was approved, and is not called before somebody has looked."""
+
+    kind = "withheld"
+
+    def __init__(self, name: str, server: str, how: str, *, look: str, approve: str) -> None:
+        super().__init__(
+            f"`{name}` is withheld, since it is not as it was approved: it {how}. Only your user "
+            f"can allow it: `{look}` shows what is different, and `{approve}` approves it"
+        )
+        self.name = name
+        self.server = server
+
+
+class RefusedCallError(CallError):
+    """The tool's server answered with an error of the protocol."""
+
+    kind = "server-error"
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(f"The call failed with error {code}: {_quoted(message)}")
+        self.code = code
+        self.data = data
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What the server answered."""
+        return {**super().facts, "code": self.code, "data": self.data}
 
 
 class ServerUnavailableError(CallError):
@@ -101,15 +168,44 @@ class ServerUnavailableError(CallError):
 
     kind = "server-unavailable"
 
-    def __init__(self, server: str, reason: str | None) -> None:
+    def __init__(self, server: str, reason: str | None, *, login: str | None = None) -> None:
+        reason = reason and on_one_line(reason)
         # A reason may be one that nothing but a person can put right.
         again = "when the server is back" if reason else "shortly"
+        again = "once your user has logged in" if login else again
         super().__init__(
             f"The server `{server}` is not connected: {reason or 'it is still starting'}. "
             f"The tool was not run; use another tool, or try again {again}"
         )
         self.server = server
         self.reason = reason
+        self.login = login
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Which server it is, and what its user can do about it."""
+        return {**super().facts, **_remedy(self.login)}
+
+
+class NotLoggedInError(CallError):
+    """The user of a server was asked to log in to it, and has not."""
+
+    kind = "needs-login"
+
+    def __init__(self, server: str, reason: str, login: str) -> None:
+        reason = on_one_line(reason).removesuffix(".")
+        super().__init__(
+            f"Nobody has logged in to `{server}`: {reason}. "
+            f"Ask your user whether to try again, or to run: {login}"
+        )
+        self.server = server
+        self.reason = reason
+        self.login = login
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Which server it is, and what its user can do about it."""
+        return {**super().facts, **_remedy(self.login)}
 
 
 class TurnedAwayError(CallError):
@@ -117,14 +213,24 @@ class TurnedAwayError(CallError):
 
     kind = "turned-away"
 
-    def __init__(self, server: str, reason: str, *, is_barred: bool = False) -> None:
+    def __init__(
+        self, server: str, reason: str, *, is_barred: bool = False, login: str | None = None
+    ) -> None:
+        reason = on_one_line(reason)
         again = "" if is_barred else ", or try again shortly"
+        again = ", or try again once your user has logged in" if login else again
         super().__init__(
             f"The server `{server}` did not take the call: {reason}. "
             f"The tool was not run; use another tool{again}"
         )
         self.server = server
         self.reason = reason
+        self.login = login
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Which server it is, and what its user can do about it."""
+        return {**super().facts, **_remedy(self.login)}
 
 
 class ServerLostError(CallError):
@@ -133,6 +239,7 @@ class ServerLostError(CallError):
     kind = "server-lost"
 
     def __init__(self, server: str, reason: str | None = None) -> None:
+        reason = reason and on_one_line(reason)
         detail = f": {reason}" if reason else ""
         super().__init__(
             f"The server `{server}` went away during the call{detail}. "
@@ -157,6 +264,53 @@ class CallTimeoutError(CallError):
         self.seconds = seconds
 
 
+class WrongEraError(CallError):
+    """The tool's server could not ask its client a question, for the era it was connected in."""
+
+    kind = "wrong-era"
+
+    def __init__(self, server: str, *, is_mended: bool) -> None:
+        after = (
+            "It is connected again in the handshake era now: "
+            "check whether the tool took effect in part, then call it again"
+            if is_mended
+            else "It will be connected in the handshake era when it next starts, since what it "
+            "holds would be lost now; `era: handshake` under it in servers.yaml restarts it at once"
+        )
+        super().__init__(
+            f"The server `{server}` wanted to ask the user something, which it can do "
+            f"in the handshake era of the protocol only. {after}"
+        )
+        self.server = server
+        self.is_mended = is_mended
+
+
+class UnauditedError(CallError):
+    """Nothing is called that cannot be written down."""
+
+    kind = "not-audited"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The tool was not run, since no call can be written down now: {reason}. "
+            "Your user has to put that right; try again then"
+        )
+        self.reason = reason
+
+
+class CrowdedError(CallError):
+    """The tool's server has a process for each client, and there are too many."""
+
+    kind = "crowded"
+
+    def __init__(self, server: str, number: int) -> None:
+        super().__init__(
+            f"The server `{server}` has a process of its own for each client, and {number} such "
+            "processes run already. The tool was not run; try again when other clients have left"
+        )
+        self.server = server
+
+
 class BusyError(CallError):
     """The tool's server has too many calls in hand."""
 
@@ -168,3 +322,13 @@ class BusyError(CallError):
             "The tool was not run; try again in a few seconds"
         )
         self.server = server
+
+
+def _remedy(login: str | None) -> Mapping[str, object]:
+    return {} if login is None else {"kind": "needs-login", "login": {"command": login}}
+
+
+def _quoted(words: str) -> str:
+    """Return what a server says so that it cannot be taken for what we say."""
+    line = on_one_line(words[: MAX_QUOTED + 1])
+    return line if len(words) <= MAX_QUOTED else f"{line[:MAX_QUOTED]}…"

@@ -3,25 +3,41 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from aggregator.catalog import Catalog, ToolEntry
 from aggregator.clients import ClientProfile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
 from aggregator.eras import Era
 from aggregator.json import JsonObject, as_object
-from aggregator.names import ToolName
+from aggregator.names import RESERVED, MetaTools, ServerName, ToolName
 
 Surface = Literal["promote", "hybrid", "relay", "full"]
-Way = Literal["direct", "CallTool", "CallReadOnlyTool"]
-"""How a client's model calls a tool: by its own name, or through one of the meta-tools."""
+
+
+class Way(NamedTuple):
+    """How a client's model calls a tool: by its own name, or through one of the meta-tools."""
+
+    through: str = ""
+    """The meta-tool it is called through, if it is."""
+    listed: bool = True
+    """Whether a tool that is called by its own name is in the model's list by now."""
+    standing: str = ""
+    """What there is to know of its server, if that is not connected, and of the tool."""
+    kind: str = ""
+    """What it is, if it is no tool."""
+
 
 ALWAYS_LOAD = "anthropic/alwaysLoad"
 """The `_meta` key that keeps a client which defers tools by itself from hiding one again."""
 CHARACTERS_PER_TOKEN = 2.5
 """Characters of a definition that cost a model about one token."""
-SETTLED_TIME_TO_LIVE = 300_000
-"""Milliseconds a list may be kept once no server is pending."""
+SETTLED_TIME_TO_LIVE = 2_000
+"""Milliseconds a list may be kept once no server is pending.
+
+An edit of `servers.yaml` or a word of a server may change it at any moment: this saves a client
+that lists for each of its requests the repetition, and no person waits longer for what was added.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +46,19 @@ class Choice:
 
     surface: Surface
     why: str
+    pinned: bool = False
+    """Whether it is the word of a person."""
     rests_on_client: bool = False
     """Whether it follows from what is known of the client, which `why` then says first."""
     remark: str = ""
     """What `why` then adds."""
+
+    @property
+    def relaying(self) -> bool:
+        """Whether the meta-tools that call another tool are offered."""
+        # A client that lists again too late for its model's next step has no other way. Who pins
+        # `promote` wants each tool called, and so approved, by its own name.
+        return not (self.pinned and self.surface == "promote")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +69,8 @@ class Exposure:
     searching: bool
     """Whether the meta-tools are offered where there is something to search or to wait for."""
     why: str
+    relaying: bool = True
+    """Whether those that call another tool are among them."""
 
 
 def expose(
@@ -62,7 +89,7 @@ def expose(
         return Exposure("full", searching=False, why=choice.why)
     if not deferral.deferring:
         return Exposure("full", searching=True, why=deferral.why)
-    return Exposure(choice.surface, searching=True, why=choice.why)
+    return Exposure(choice.surface, searching=True, why=choice.why, relaying=choice.relaying)
 
 
 def explain_surface(
@@ -74,7 +101,7 @@ def explain_surface(
         return _automatic(era, profile, observed_relist)
     if era == "modern" and wanted in {"promote", "hybrid"}:
         return Choice("relay", f"`{wanted}` is configured, but this era forbids a growing list")
-    return Choice(wanted, "it is configured")
+    return Choice(wanted, "it is configured", pinned=True)
 
 
 def _automatic(era: Era, profile: ClientProfile, observed_relist: bool | None) -> Choice:
@@ -126,33 +153,37 @@ def _is_search_useful(catalog: Catalog, *, full: bool) -> bool:
     """Say whether a search could find, or tell, what the list does not show."""
     if catalog.pending or full:
         return bool(catalog.pending)
-    # A failed server has nothing to find, but only a search can tell why its tools are missing.
-    deferred = (not entry.always_load for entry in catalog.entries.values())
-    return bool(catalog.failed) or any(deferred)
+    # A failed server has nothing to find, but only a search can tell why its tools are missing,
+    # and so it is with tools that nobody has approved.
+    is_missed = bool(catalog.failed or catalog.withheld)
+    return is_missed or len(catalog.always_loaded) < len(catalog.entries)
 
 
 def _chosen(catalog: Catalog, surface: Surface, loaded: Iterable[ToolName]) -> Iterator[ToolEntry]:
-    yield from (entry for entry in catalog.entries.values() if entry.always_load)
+    yield from catalog.always_loaded
     if surface != "relay":
         yield from (catalog.entries[name] for name in loaded if name in catalog.entries)
 
 
 def definition(entry: ToolEntry, *, keep: bool) -> JsonObject:
     """Return an entry as a client lists it; `keep` asks the client not to defer it by itself."""
-    shown = {**entry.tool, "name": entry.name}
+    meta = as_object(entry.tool.get("_meta"))
     if keep:
-        shown["_meta"] = {**as_object(entry.tool.get("_meta")), ALWAYS_LOAD: True}
-    return shown
+        return {**entry.shown, "_meta": {**meta, ALWAYS_LOAD: True}}
+    if not meta.get(ALWAYS_LOAD):
+        return entry.shown
+    # A wish that is not granted to the server is not passed on to the client either.
+    left = {key: value for key, value in meta.items() if key != ALWAYS_LOAD}
+    return {**entry.shown, "_meta": left}
 
 
 def way_to_call(
-    entry: ToolEntry, *, surface: Surface, visible_to_client: bool, relists: bool | None
+    entry: ToolEntry, *, listed: bool, relaying: bool, names: MetaTools = RESERVED
 ) -> Way:
-    """Say how this client's model calls a found tool."""
-    joins_in_time = surface == "promote" or (surface != "relay" and relists is True)
-    if visible_to_client or joins_in_time:
-        return "direct"
-    return "CallReadOnlyTool" if entry.read_only else "CallTool"
+    """Say how this client's model calls a found tool: by its own name only once it is listed."""
+    if listed or not relaying:
+        return Way(listed=listed)
+    return Way(names.call_read_only if entry.read_only else names.call)
 
 
 def time_to_live(catalog: Catalog) -> int:
@@ -162,10 +193,16 @@ def time_to_live(catalog: Catalog) -> int:
 
 def approximate_tokens(entry: ToolEntry) -> int:
     """Return about how many tokens a definition costs a model."""
-    return _tokens(entry.characters)
+    return tokens_of_text(entry.characters)
 
 
-def _tokens(characters: int) -> int:
+def tokens_of(tool: JsonObject) -> int:
+    """Return the same of a definition as it is listed, also of one of our own."""
+    return approximate_tokens(ToolEntry(ToolName(tool["name"]), ServerName(""), tool))
+
+
+def tokens_of_text(characters: int) -> int:
+    """Return about how many tokens so many characters cost a model."""
     return ceil(characters / CHARACTERS_PER_TOKEN)
 
 
@@ -192,7 +229,7 @@ class Deferral:
     @property
     def tokens(self) -> int:
         """The tokens that deferrable definitions cost."""
-        return _tokens(self.characters)
+        return tokens_of_text(self.characters)
 
     @property
     def why(self) -> str:

@@ -1,8 +1,14 @@
-"""Files that are replaced whole, and what is wrong with those that cannot be."""
+"""Files that are read within bounds or replaced whole, and what is wrong with the others."""
 
+import errno
 import os
+import select
+import stat
+import sys
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -27,6 +33,70 @@ def replace_file(path: Path, content: bytes, *, mode: int | None = None) -> None
         with suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+@contextmanager
+def alone(path: Path) -> Generator[None]:
+    """Have no other process that asks for it here replace a file for the length of the block.
+
+    Who has read it again inside may write it. Where the system has no such thing, as on Windows
+    or on some disks of other machines, it goes on all the same.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - it is not there on Windows
+
+    # The file itself is another with each writing, its directory stays.
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+PATIENCE = 30.0
+"""Seconds that a pipe may take to be written to: somebody may have to unlock its secrets."""
+
+
+def read_within(path: Path, most: int, deadline: float | None = None) -> bytes:
+    """Return what is in a file, and no more than one byte beyond so many.
+
+    A pipe, as of `<(command)`, is read to its end if that comes before the deadline, on the clock
+    of `time.monotonic`.
+
+    Raises:
+        OSError: It cannot be read; TimeoutError if it is a pipe whose end does not come.
+    """
+    if os.name != "posix":
+        with path.open("rb") as file:
+            return file.read(most + 1)
+    # Without a writer, a pipe would not even be opened.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return _read(descriptor, most)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        return _read(
+            descriptor, most, time.monotonic() + PATIENCE if deadline is None else deadline
+        )
+
+
+def _read(descriptor: int, most: int, deadline: float | None = None) -> bytes:
+    found = bytearray()
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while len(found) <= most:
+        if deadline is not None and not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError(errno.ETIMEDOUT, "nobody writes to this pipe")
+        chunk = os.read(descriptor, most + 1 - len(found))
+        if not chunk:
+            break
+        found += chunk
+    return bytes(found)
 
 
 def in_words(error: OSError) -> str:

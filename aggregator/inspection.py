@@ -1,14 +1,28 @@
 """The catalog as documents: what the `catalog://` resources say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aggregator.catalog import Catalog, Failed, Pending, ServerState, ToolEntry
+from aggregator.catalog import (
+    Catalog,
+    Failed,
+    Idle,
+    Pending,
+    Ready,
+    ServerState,
+    ToolEntry,
+    explain_unreachable,
+)
 from aggregator.exposure import approximate_tokens
+from aggregator.glyphs import on_its_lines, on_one_line
+from aggregator.lock import Drift
 from aggregator.names import ServerName
 
 SERVERS_URI = "catalog://servers"
 TOOLS_URI = "catalog://tools"
+LOCK_URI = "catalog://lock"
+POOL_URI = "catalog://pool"
+"""For programs that make the requests to a model themselves; no list shows it."""
 
 
 def servers_document(
@@ -16,15 +30,33 @@ def servers_document(
     descriptions: Mapping[ServerName, str],
     now: float,
     problem: str | None = None,
+    *,
+    noise: Mapping[ServerName, int] | None = None,
+    unpinned: str | None = None,
+    unaudited: str | None = None,
+    processes: Mapping[ServerName, int | None] | None = None,
 ) -> dict[str, Any]:
     """Describe each server: its state, why, for how long, and what it offers.
 
-    `problem` is why the file as it is now is not the configuration in use.
+    `problem` is why the file as it is now is not the configuration in use, and `noise` how many
+    lines that are no messages each server has written since it was started. `unpinned` is why
+    nothing is compared with what was approved, `unaudited` why calls are not written down.
+    `processes` has the servers of which each client has its own process, and how many do, where
+    clients share us.
     """
     return {
-        "problem": problem,
+        "problem": problem and on_one_line(problem),
+        "unpinned": unpinned and on_one_line(unpinned),
+        **({} if unaudited is None else {"unaudited": on_one_line(unaudited)}),
         "servers": [
-            {"name": name, "description": descriptions.get(name, ""), **_state(state, now)}
+            {
+                "name": name,
+                "description": on_one_line(descriptions.get(name, "")),
+                **_state(state, now),
+                **_hidden(catalog, name),
+                "noise": (noise or {}).get(name, 0),
+                **_own(processes or {}, name),
+            }
             for name, state in catalog.servers.items()
         ],
     }
@@ -37,14 +69,36 @@ def tools_document(catalog: Catalog) -> dict[str, Any]:
             {
                 "name": entry.name,
                 "server": entry.server,
-                "tool": entry.own_name,
+                "tool": on_one_line(entry.own_name),
                 "alwaysLoad": entry.always_load,
                 "readOnly": entry.read_only,
                 "tokens": approximate_tokens(entry),
                 "description": _first_line(entry.description),
+                "drift": _kind(catalog.drift_of(entry)),
             }
             for entry in catalog.entries.values()
         ]
+    }
+
+
+def pool_document(catalog: Catalog) -> dict[str, Any]:
+    """Define every entry as clients list it, and name the servers that more may come from."""
+    return {
+        "servers": [
+            {"name": name, "state": _state(state, state.since)["state"]}
+            for name, state in catalog.servers.items()
+        ],
+        "tools": [
+            {
+                "name": entry.name,
+                "server": entry.server,
+                "description": entry.description,
+                "inputSchema": entry.input_schema,
+                "alwaysLoad": entry.always_load,
+                "readOnly": entry.read_only,
+            }
+            for entry in catalog.entries.values()
+        ],
     }
 
 
@@ -56,8 +110,16 @@ def tool_document(entry: ToolEntry) -> dict[str, Any]:
         "alwaysLoad": entry.always_load,
         "readOnly": entry.read_only,
         "tokens": approximate_tokens(entry),
-        "definition": entry.tool,
+        "definition": {**entry.tool, **entry.put_right, "name": entry.own_name},
     }
+
+
+def _own(processes: Mapping[ServerName, int | None], server: ServerName) -> dict[str, Any]:
+    """Describe a server of which each client has its own process."""
+    if server not in processes:
+        return {}
+    number = processes[server]
+    return {"perClient": True, **({} if number is None else {"processes": number})}
 
 
 def _state(state: ServerState, now: float) -> dict[str, Any]:
@@ -67,33 +129,87 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
             return {
                 "state": "pending",
                 "phase": state.phase,
-                "reason": state.reason,
+                "reason": state.reason and on_one_line(state.reason),
                 "seconds": seconds,
-                "tools": 0,
-                "stderr": list(state.last_words),
+                **(_offered(state.known) if state.known else {"tools": 0}),
+                "stderr": _lines(state.last_words),
             }
         case Failed():
+            login = {} if state.login is None else {"login": {"command": state.login}}
             return {
-                "state": "failed",
-                "reason": state.reason,
+                "state": "needs login" if login else "failed",
+                "reason": on_one_line(state.reason),
                 "seconds": seconds,
                 "tools": 0,
-                "stderr": list(state.last_words),
+                "stderr": _lines(state.last_words),
+                **login,
             }
-        case _:
+        case Idle():
             return {
-                "state": "ready",
-                "reason": None,
+                "state": "idle",
+                "reason": state.reason and on_one_line(state.reason),
                 "seconds": seconds,
-                "tools": len(state.entries),
-                "tokens": sum(approximate_tokens(entry) for entry in state.entries),
-                "protocol": state.protocol_version,
-                "version": state.version,
-                "instructions": state.instructions,
-                "refused": list(state.refused),
-                "unmatched": list(state.unmatched),
+                **_offered(state.known),
+                "stderr": _lines(state.last_words),
             }
+        case Ready():
+            return {"state": "ready", "reason": None, "seconds": seconds, **_offered(state)}
+
+
+def _offered(known: Ready) -> dict[str, Any]:
+    """Describe what a server offers, or is known to."""
+    return {
+        "tools": len(known.entries),
+        "tokens": sum(approximate_tokens(entry) for entry in known.entries),
+        "protocol": known.protocol_version,
+        "version": on_one_line(known.version),
+        "instructions": on_its_lines(known.instructions),
+        "about": on_one_line(known.about),
+        "refused": _lines(known.refused),
+        "unmatched": _lines(known.unmatched),
+        "drift": _drifts(known),
+    }
+
+
+def _kind(drift: Drift | None) -> str | None:
+    return drift and drift.kind.name.lower()
+
+
+def _drifts(known: Ready) -> list[dict[str, Any]]:
+    """Describe what is not as it was approved."""
+    offered = {entry.own_name for entry in known.entries}
+    withheld = {entry.own_name for entry in known.listed} - offered
+    names = {entry.own_name: entry.name for entry in known.whole} if known.drift else {}
+    return [
+        {
+            "tool": on_one_line(drift.tool),
+            "name": names.get(drift.tool),
+            "kind": _kind(drift),
+            "details": list(drift.details),
+            "withheld": drift.tool in withheld,
+        }
+        for drift in known.drift
+    ]
+
+
+def _hidden(catalog: Catalog, server: ServerName) -> dict[str, Any]:
+    """Correct what is said of a server whose names lead to another."""
+    state, sentence = catalog.known.get(server), explain_unreachable(catalog, server)
+    if sentence is None or state is None:
+        return {}
+    hidden = catalog.unreachable(server)
+    reachable = [entry for entry in state.entries if entry.name not in hidden]
+    return {
+        "tools": len(reachable),
+        "tokens": sum(map(approximate_tokens, reachable)),
+        "refused": [*state.refused, sentence],
+    }
+
+
+def _lines(texts: Sequence[str]) -> list[str]:
+    """Return lines of which none can begin another; what stands before a text is a part of it."""
+    return [on_its_lines(text).replace("\n", " ") for text in texts]
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
+    return on_its_lines(text).strip().partition("\n")[0]

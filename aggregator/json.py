@@ -9,8 +9,8 @@ JsonObject = Mapping[str, Any]
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
     """Whether a JSON value is an object."""
-    # Nearly all are plain dictionaries, and asking for those is far quicker.
-    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
+    # Nearly all are plain dictionaries or nothing, and asking for those is far quicker.
+    return isinstance(value, dict) or (value is not None and isinstance(value, Mapping))
 
 
 def as_object(value: object) -> JsonObject:

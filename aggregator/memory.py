@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from aggregator.entry.place import state_directory
 from aggregator.files import replace_file
 from aggregator.json import is_plain_object
 
-DIRECTORY = "mcp-tool-aggregator"
 MAX_FACTS = 256
 """Facts kept in a section; the oldest leave first."""
 MAX_FACT_BYTES = 32 * 1024
@@ -141,24 +141,13 @@ def open_memory(
 
 def state_path(environment: Mapping[str, str], platform: str = sys.platform) -> Path | None:
     """Return where a user's state belongs, or `None` where the environment does not say."""
-    home = environment.get("HOME", "")
-    if platform == "win32":
-        base = environment.get("LOCALAPPDATA", "")
-    elif platform == "darwin":
-        base = home and f"{home}/Library/Application Support"
-    else:
-        base = _absolute(environment.get("XDG_STATE_HOME", "")) or (home and f"{home}/.local/state")
-    return Path(base, DIRECTORY, "state.json") if base else None
+    directory = state_directory(environment, platform)
+    return Path(directory, "state.json") if directory else None
 
 
 def joined(*parts: str) -> str:
     """Return one key for several words, such as a file and a client."""
     return json.dumps(parts, ensure_ascii=False)
-
-
-def _absolute(path: str) -> str:
-    """Return a path only if it is absolute: the XDG rules say to ignore any other."""
-    return path if path.startswith("/") else ""
 
 
 def _note(sections: Sections, section: str, key: str, value: object) -> None:

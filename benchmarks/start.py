@@ -1,6 +1,8 @@
 """From spawn to the first `tools/list`, beside the barest server the SDK allows.
 
-python -m benchmarks.start [ROUNDS]
+    python -m benchmarks.start [ROUNDS]
+
+Who is answered ahead has been there once before; all others find nothing that is remembered.
 """
 
 import json
@@ -26,14 +28,19 @@ async def main():
 anyio.run(main)
 """
 
+SCRIPT = str(Path(sys.executable).with_name("aggregator"))
+"""What `pip` installs."""
+AHEAD = "10 servers, answered ahead"
+MODULE = "the same by `python -m`"
+
 HANGING = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
 EXITING = [sys.executable, "-S", "-c", "pass"]
 
 
-def first_list(command: list[str]) -> tuple[float, float]:
+def first_list(command: list[str], state: str) -> tuple[float, float]:
     """Return seconds from spawn to the answer to `tools/list`, and the memory held then."""
     began = time.perf_counter()
-    client = RawClient(command)
+    client = RawClient(command, env={"XDG_STATE_HOME": state})
     client.open()
     client.ask("tools/list")
     took = time.perf_counter() - began
@@ -70,11 +77,18 @@ def main(rounds: int) -> None:
         commands = {"bare SDK server": [sys.executable, "-c", BARE]} | {
             f"{size} servers": aggregator(configuration(Path(folder), size)) for size in sizes
         }
+        ahead = [SCRIPT, *aggregator(configuration(Path(folder), 10))[3:]]
+        commands |= {AHEAD: ahead, MODULE: aggregator(configuration(Path(folder), 10))}
+        kept = str(Path(folder, "kept"))
+        for name in (AHEAD, MODULE):
+            first_list(commands[name], kept)
         times: dict[str, list[float]] = {name: [] for name in commands}
         memory: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(rounds):
+        for each in range(rounds):
             for name, command in commands.items():
-                took, held = first_list(command)
+                is_ahead = name in (AHEAD, MODULE)
+                state = kept if is_ahead else str(Path(folder, f"{each} {name}"))
+                took, held = first_list(command, state)
                 times[name].append(took)
                 memory[name].append(held)
     base = statistics.median(times["bare SDK server"])

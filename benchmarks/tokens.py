@@ -103,12 +103,7 @@ def measure(name: str, tools: list[dict[str, Any]], queries: list[str]) -> tuple
         )
 
     lookup = Lookup.of((e.name, e.server, e.own_name) for e in catalog.entries.values())
-    view = View(
-        catalog=catalog,
-        lookup=lookup,
-        index=index,
-        relists=False,
-    )
+    view = View(catalog=catalog, lookup=lookup, index=index)
     asked = [parse_search({"query": query}) for query in queries]
     found = [tell(search(each, view), view) for each in asked]
     answers = [tokens(each.text) for each in found]

@@ -17,11 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.ends import await_ends
+from tests.patience import PATIENCE
 
 PROC = Path("/proc")
-
-PATIENCE = 3.0
-"""Seconds that things which are about to end may take to be gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,25 @@ def stranger(wire: Wire, identifier: object, _size: int) -> None:
     wire.text(identifier, "for you")
 
 
+NOTICES = {
+    "progress": "progressToken", "message": "data", "cancelled": "requestId",
+    "resources/updated": "uri", "subscriptions/acknowledged": "_meta",
+    "elicitation/complete": "elicitationId",
+}  # fmt: skip
+
+
+def odd_notices(wire: Wire, identifier: object, size: int) -> None:
+    """Tell everything there is to tell with something odd in it, and answer odd numbers."""
+    for _ in range(size or 1):
+        for method, key in NOTICES.items():
+            for value in ODD:
+                params = {key: value}
+                wire.send({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params})
+        wire.text("9" * 5000, "for a number of 5,000 digits")
+        wire.write(b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"result":{}}\n')
+    wire.text(identifier, "after what was odd")
+
+
 def stderr_flood(wire: Wire, identifier: object, size: int) -> None:
     sys.stderr.buffer.write(b"\x1b[31mwarning\x1b[0m: something odd happened\n" * (size or 10_000))
     sys.stderr.buffer.flush()
@@ -319,6 +338,8 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "hugerows": filled(b'{"a":1},', '{"a":[#{}]}'),
     "hugekeys": huge_keys,
     "hugestrings": filled(b'"ab",', '{"a":[#0]}'),
+    "hugeintegers": filled(b"1" * 40 + b",", '{"a":[#0]}'),
+    "hugenests": filled(b"[[[[]]]],", '{"a":[#0]}'),
     "hugetable": filled(b"1,2,[3],{4},"),
     "hugetail": huge_line_with_id_last,
     "trickle": trickle,
@@ -334,6 +355,7 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "odd": odd,
     "twice": twice,
     "stranger": stranger,
+    "odd_notices": odd_notices,
     "stderr": stderr_flood,
     "secret": secret,
     "asking": asking,

@@ -14,11 +14,12 @@ MODE is a fault's name, `ok`, or what is wrong before any tool is called:
 
 Options:
   --era both|handshake|modern   answer `initialize`, `server/discover`, or both
-  --log PATH       append every line received
+  --log PATH       append every line received, and that the input has ended if that is ignored
   --state PATH     a file that counts starts, for `change_on_restart`
   --until PIPE     the named pipe that `slow_start` waits for a line of
   --size N         how much of it
   --tools N        list so many tools more
+  --sign TEXT      begin what `echo` answers with it
   --ignore-eof --ignore-term    do not end when asked to
   --fork --daemon  leave a process behind: in the group, or out of it
 """
@@ -65,6 +66,7 @@ class Server(Wire):
             if message.get("method") and "id" in message:
                 self.handle(message["id"], message["method"], message.get("params") or {})
         if "ignore-eof" in self.options:
+            self._log(b"end of input\n")
             sleep_for_ever()
 
     def handle(self, identifier: object, method: str, params: Json) -> None:
@@ -111,7 +113,8 @@ class Server(Wire):
         arguments: Json = params.get("arguments") or {}
         match params.get("name"):
             case "echo":
-                self.text(identifier, str(arguments.get("text", "")))
+                sign = self.options.get("sign", "")
+                self.text(identifier, f"{sign}{arguments.get('text', '')}")
             case "wait":
                 self.waiting.append(identifier)
             case "release":

@@ -16,17 +16,22 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.memory import create_client_server_memory_streams
 
 from aggregator.app import IDENTITY, serve_client
+from aggregator.catalog import Failed, Ready, ServerState
 from aggregator.config import Config, ServerConfig, Settings
+from aggregator.downstream.login.home import Home
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.eras import Era
 from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.shelf import Shelf
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
 from aggregator.signals import Signal
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.server import Upstream
+from aggregator.upstream.visitor import Visitor
+from tests.patience import patience
 from tests.transports import Severable, StreamTransport
 
 Context = ServerRequestContext[Any, Any]
@@ -125,6 +130,17 @@ def connect_to(server: Server[Any], era: Era = "modern") -> Connect:
     return connect
 
 
+def afresh(make: Callable[[], Server[Any]], era: Era = "modern") -> Connect:
+    """Connect to another server in memory each time, as a process that is started is another."""
+
+    @asynccontextmanager
+    async def connect() -> AsyncGenerator[Transport, None]:
+        async with connect_to(make(), era)() as transport:
+            yield transport
+
+    return connect
+
+
 def late(connect: Connect, seconds: float) -> Connect:
     """Connect only after a while."""
 
@@ -204,6 +220,10 @@ async def aggregating(
     settings: Settings | None = None,
     memory: Memory | None = None,
     without: Collection[str] = (),
+    *,
+    is_shared: bool = False,
+    shelf: Shelf | None = None,
+    logins: Home | None = None,
     **options: Mapping[str, Any],
 ) -> AsyncGenerator[Upstream, None]:
     """Run the aggregator in front of servers, but for some that only a later configuration has.
@@ -212,7 +232,7 @@ async def aggregating(
     """
     named = [name for name in servers if name not in without]
     config = configured({name: options.get(name, {}) for name in named}, settings)
-    audience = Audience()
+    audience = Audience(is_shared=is_shared)
     fleet = Fleet(
         config,
         connect=lambda server: servers[server.name],
@@ -220,8 +240,11 @@ async def aggregating(
         jitter=lambda: 1.0,
         memory=memory,
         events=audience,
+        shelf=shelf,
+        is_shared=is_shared,
     )
-    upstream = Upstream(fleet, audience, Recollection(memory or NoMemory(), config.path))
+    recollection = Recollection(memory or NoMemory(), config.path)
+    upstream = Upstream(fleet, audience, recollection, logins)
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)
@@ -229,18 +252,20 @@ async def aggregating(
         group.cancel_scope.cancel()
 
 
-def visiting(upstream: Upstream, era: Era, **options: Any) -> AbstractAsyncContextManager[Client]:
+def visiting(
+    upstream: Upstream, era: Era, visitor: Visitor | None = None, **options: Any
+) -> AbstractAsyncContextManager[Client]:
     """Be a client of the aggregator, on a stream as over stdio."""
-    return Client(_stream(upstream), mode=MODES[era], **options)
+    return Client(_stream(upstream, visitor), mode=MODES[era], **options)
 
 
 @asynccontextmanager
-async def _stream(upstream: Upstream) -> AsyncGenerator[Any, None]:
+async def _stream(upstream: Upstream, visitor: Visitor | None) -> AsyncGenerator[Any, None]:
     async with (
         create_client_server_memory_streams() as (ours, theirs),
         anyio.create_task_group() as group,
     ):
-        group.start_soon(serve_client, upstream, theirs)
+        group.start_soon(serve_client, upstream, theirs, visitor)
         yield ours
         group.cancel_scope.cancel()
 
@@ -257,15 +282,21 @@ def error_of(result: types.CallToolResult) -> Mapping[str, str]:
 
 async def until(condition: Callable[[], bool], changed: Callable[[], Signal | anyio.Event]) -> None:
     """Wait until something holds that can only change when a signal is sent."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(patience()):
         while not condition():
             await changed().wait()
 
 
 async def ready(upstream: Upstream) -> None:
-    """Wait until no server is pending."""
+    """Wait until no server is pending, and all that they offer is known."""
     fleet = upstream.fleet
-    await until(lambda: not fleet.now.catalog.pending, lambda: fleet.changed)
+
+    def is_known(state: ServerState) -> bool:
+        return isinstance(state, Failed) or (isinstance(state, Ready) and not state.offers.unlisted)
+
+    await until(
+        lambda: all(map(is_known, fleet.now.catalog.servers.values())), lambda: fleet.changed
+    )
 
 
 async def keep_listening(client: Client) -> None:

@@ -17,6 +17,8 @@ from mcp.shared.transport_context import TransportContext
 from aggregator.app import serve_client
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.server import Upstream
+from aggregator.upstream.visitor import Visitor
+from tests.patience import patience
 from tests.peers import Era
 from tests.transports import StreamTransport
 
@@ -204,9 +206,13 @@ class RawClient:
         options: CallOptions = {}
         return await self._dispatcher.send_raw_request(method, given, options)
 
+    async def notify(self, method: str) -> None:
+        """Tell something."""
+        await self._dispatcher.notify(method, None)
+
     async def until_heard(self, method: str) -> Json:
         """Wait for a notification, and return what it says."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(patience()):
             while True:
                 news = self.news
                 for heard, params in self.heard:
@@ -255,14 +261,17 @@ class RawClient:
 
 @asynccontextmanager
 async def raw_client(
-    upstream: Upstream, era: Era, capabilities: Json | None = None
+    upstream: Upstream,
+    era: Era,
+    capabilities: Json | None = None,
+    visitor: Visitor | None = None,
 ) -> AsyncGenerator[RawClient, None]:
     """Be a raw client of the aggregator, on a stream."""
     async with (
         create_client_server_memory_streams() as (ours, theirs),
         anyio.create_task_group() as group,
     ):
-        group.start_soon(serve_client, upstream, theirs)
+        group.start_soon(serve_client, upstream, theirs, visitor)
         client = RawClient(era, ours, capabilities or {})
         await group.start(client.run)
         await client.open()

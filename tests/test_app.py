@@ -1,10 +1,12 @@
 """What the rooms are given when they are put together."""
 
+import errno
 from pathlib import Path
 
+import anyio
 import pytest
 
-from aggregator.app import Orders, running_fleet
+from aggregator.app import HEAD_START, WARM_UP_DELAY, Orders, running_fleet
 from aggregator.config import load_config
 from aggregator.names import ServerName
 from tests.peers import until
@@ -36,3 +38,24 @@ async def test_a_file_is_read_again_with_the_variables_it_was_read_with(tmp_path
     for config in (read, reread):
         assert config.servers[ServerName("notes")].description == "Notes of Ada"
         assert config.servers[ServerName("notes")].problem is None
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [OSError(errno.EMFILE, "Too many open files"), RuntimeError("can't start new thread")],
+)
+async def test_what_is_loaded_beforehand_may_fail(
+    trouble: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warm_up() -> None:
+        raise trouble
+
+    monkeypatch.setattr("aggregator.search.index.warm_up", warm_up)
+    path = tmp_path / "servers.yaml"
+    path.write_text(SERVERS, encoding="utf-8")
+
+    config = load_config(path, {})
+    async with running_fleet(config, {}, Orders()) as upstream:
+        await anyio.sleep(HEAD_START + WARM_UP_DELAY + 1)
+
+    assert upstream.fleet.now.config is config

@@ -38,7 +38,7 @@ def test_every_visible_and_every_found_tool_is_callable(
         assert isinstance(state, Ready)
         index.update(name, state.entries)
 
-    view = View(catalog=catalog, lookup=lookup, index=index, surface=surface)
+    view = View(catalog=catalog, lookup=lookup, index=index)
     found = [
         entry.name
         for text in (query, "does it", *catalog.entries)

@@ -1,5 +1,7 @@
 """The catalog: a value that is replaced, in configuration order, whatever the order of reports."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +78,45 @@ def test_what_a_tool_does_not_say_is_empty() -> None:
 
     assert (tool.description, tool.input_schema, tool.own_name) == ("", {}, "b")
     assert as_object(None) == {}
+
+
+def bare(server: ServerName, *tools: str) -> tuple[ToolEntry, ...]:
+    return tuple(ToolEntry(ToolName(tool), server, {"name": tool}) for tool in tools)
+
+
+def test_the_name_of_a_tool_that_is_withheld_leads_to_no_other() -> None:
+    notes, files, board = SERVERS
+    kept = bare(notes, "list", "read")
+    catalog = Catalog(
+        {
+            board: Ready(bare(board, "draw")),
+            notes: Ready(kept[:1], listed=kept),
+            files: Ready(bare(files, "read", "open")),
+        }
+    )
+
+    assert {name: each.server for name, each in catalog.entries.items()} == {
+        "draw": board,
+        "list": notes,
+        "open": files,
+    }
+    assert list(catalog.withheld.values()) == [kept[1]]
+    assert catalog.unreachable(files) == {"read": notes}
+    assert catalog.unreachable(notes) == {}
+
+
+def test_what_another_has_before_is_not_withheld_by_who_comes_after() -> None:
+    notes, files, _ = SERVERS
+    catalog = Catalog({notes: Ready(bare(notes, "read")), files: Ready(listed=bare(files, "read"))})
+
+    assert {name: each.server for name, each in catalog.entries.items()} == {"read": notes}
+    assert not catalog.withheld
+
+
+def test_what_is_offered_is_what_is_said_of_it_now() -> None:
+    notes = SERVERS[0]
+    listed = (replace(entry(notes, "a"), read_only=True), entry(notes, "b"))
+    offered = replace(listed[0], read_only=False)
+
+    catalog = Catalog({notes: Ready((offered,), listed=listed)})
+    assert catalog.entries[ToolName("notes__a")] is offered

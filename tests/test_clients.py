@@ -1,4 +1,3 @@
-import dataclasses
 import subprocess
 import sys
 
@@ -12,12 +11,13 @@ from aggregator.clients import CLIENTS, UNKNOWN, known_clients, profile, sent_na
     [
         ("claude-code", "same-turn"),
         ("codex-mcp-client", "never"),
-        ("copilot-cli", "same-turn"),
+        ("copilot-cli", "after-result"),
         ("gemini-cli-mcp-client", "same-turn"),
         ("opencode", "same-turn"),
         ("@cline/core", "never"),
         ("continue-cli-client", "never"),
-        ("mcp", "unknown"),
+        ("inspector-cli", "never"),
+        ("mcp", "never"),
     ],
 )
 def test_the_names_clients_send_are_known(name: str, relists: str):
@@ -99,5 +99,5 @@ def test_the_table_is_read_without_what_reads_configuration():
 
 
 def test_profiles_are_values():
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         profile("mcp", {}).title = "changed"  # pyright: ignore[reportAttributeAccessIssue]

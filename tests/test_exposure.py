@@ -1,19 +1,20 @@
 import json
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState, ToolEntry
-from aggregator.clients import UNKNOWN, profile
+from aggregator.clients import UNKNOWN, known_clients, profile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
 from aggregator.exposure import (
     ALWAYS_LOAD,
     Deferral,
     Era,
     Surface,
+    Way,
     approximate_tokens,
     definition,
     explain_surface,
@@ -73,6 +74,9 @@ BOTH = catalog(github=GITHUB, slack=SLACK)
         ("gemini-cli-mcp-client", "handshake", False, "hybrid"),
         ("gemini-cli-mcp-client", "modern", None, "relay"),
         ("codex-mcp-client", "handshake", None, "relay"),
+        ("copilot-cli", "handshake", None, "relay"),
+        ("inspector-cli", "handshake", None, "relay"),
+        ("mcp", "handshake", None, "relay"),
         ("codex-mcp-client", "handshake", True, "relay"),
         ("claude-code", "handshake", True, "relay"),
         ("made-up", "handshake", None, "hybrid"),
@@ -170,6 +174,12 @@ def test_a_failed_server_keeps_the_search_since_it_alone_can_say_why():
     ]
 
 
+def test_withheld_tools_keep_the_search_since_it_alone_can_say_why():
+    withheld = Ready(listed=(entry("slack__send"),))
+
+    assert names(shown(catalog(slack=withheld), "relay")) == ["ToolSearch", "CallTool"]
+
+
 def test_loaded_tools_of_a_lost_server_leave_the_list_and_come_back_with_it():
     lost = BOTH.updated(ServerName("slack"), Pending("connection lost"))
     loaded = ("slack__send", "github__issue")
@@ -190,6 +200,12 @@ def test_a_shown_tool_is_as_its_server_sent_it_but_for_its_name_and_one_mark():
     }
     assert definition(tool, keep=False) == {**tool.tool, "name": "slack__search"}
     assert tool.tool["name"] == "search"
+
+
+def test_a_wish_that_is_not_granted_to_a_server_does_not_reach_the_client():
+    wishing = entry("slack__search", _meta={"theirs": 1, ALWAYS_LOAD: True})
+
+    assert definition(wishing, keep=False)["_meta"] == {"theirs": 1}
 
 
 def test_always_load_and_loaded_tools_carry_the_mark_and_merely_listed_ones_do_not():
@@ -337,39 +353,38 @@ def test_mode_and_setting_together_decide_the_exposure(
 
 
 @pytest.mark.parametrize(
-    ("surface", "listed", "relists", "route"),
+    ("listed", "relaying", "way"),
     [
-        ("promote", False, None, "direct"),
-        ("hybrid", False, True, "direct"),
-        ("hybrid", True, None, "direct"),
-        ("hybrid", False, None, "CallTool"),
-        ("hybrid", False, False, "CallTool"),
-        ("relay", False, True, "CallTool"),
-        ("relay", True, False, "direct"),
-        ("full", True, False, "direct"),
-        ("full", False, False, "CallTool"),
+        (True, True, Way()),
+        (True, False, Way()),
+        (False, True, Way("CallTool")),
+        (False, False, Way(listed=False)),
     ],
 )
-def test_a_found_tool_is_called_the_way_this_client_can(
-    surface: Surface,
-    listed: bool,
-    relists: bool | None,
-    route: Literal["direct", "CallTool"],
-):
-    tool = entry("a__b")
-
-    assert way_to_call(tool, surface=surface, visible_to_client=listed, relists=relists) == route
+def test_a_found_tool_is_called_the_way_this_client_can(listed: bool, relaying: bool, way: Way):
+    assert way_to_call(entry("a__b"), listed=listed, relaying=relaying) == way
 
 
 def test_a_tool_trusted_to_only_read_is_called_through_the_read_only_way():
     tool = ToolEntry(ToolName("a__b"), ServerName("a"), {"name": "b"}, read_only=True)
 
-    assert (
-        way_to_call(tool, surface="relay", visible_to_client=False, relists=None)
-        == "CallReadOnlyTool"
-    )
+    assert way_to_call(tool, listed=False, relaying=True) == Way("CallReadOnlyTool")
+
+
+def test_only_a_person_who_pins_promote_leaves_a_client_without_call_tool():
+    always = counting("true", 1_000)
+
+    for known in (UNKNOWN, *known_clients().values()):
+        for era in ("handshake", "modern"):
+            for observed in (None, True, False):
+                assert expose(always, "auto", era, known, observed).relaying
+                assert expose(always, "hybrid", era, known, observed).relaying
+    assert not expose(always, "promote", "handshake", UNKNOWN, None).relaying
+    assert expose(always, "promote", "modern", UNKNOWN, None).relaying
+    pinned = profile("opencode", {"opencode": "promote"})
+    assert not expose(always, "auto", "handshake", pinned, None).relaying
 
 
 def test_a_list_may_be_kept_only_once_no_server_is_pending():
     assert time_to_live(catalog(a=Pending(), b=[])) == 0
-    assert time_to_live(catalog(a=Failed("gone"), b=[])) >= 60_000
+    assert 0 < time_to_live(catalog(a=Failed("gone"), b=[])) <= 2_000

@@ -131,6 +131,9 @@ class Way:
         waited = [each for each in stack if each in self._before]
         entered = [each for each in stack if each not in self._before]
         is_downstream = waited and place(waited[-1]).startswith("downstream/")
+        if is_downstream and not any(place(each).startswith("fleet/") for each in entered):
+            # The server's own task goes on beside the way.
+            return
         for each in [*([] if is_downstream else waited[-1:]), *entered]:
             if place(each) not in self.hops:
                 self.hops.append(place(each))

@@ -12,6 +12,7 @@ from aggregator.names import (
     MAX_PREFIX,
     RESERVED,
     Ambiguous,
+    Leads,
     Lookup,
     ServerName,
     ToolName,
@@ -138,6 +139,7 @@ def test_a_tool_without_letters_still_gets_a_name() -> None:
         "T00lSearch",
         "TooISearch",
         "Too1Search",
+        "Tool5earch",
         "Tool\u200bSearch",
         "\uff34\uff4f\uff4f\uff4c\uff33\uff45\uff41\uff52\uff43\uff48",
         "T\u043e\u043elSearch",
@@ -310,7 +312,7 @@ def test_the_exact_spelling_wins_over_a_lenient_one() -> None:
     assert lookup.find("a__x_y") == "a__x_y"
     assert lookup.find("a/X_Y") == "a__X_Y"
     assert str(lookup.find("a/x-y")).startswith("a__x_y_")
-    assert lookup.find("a_x_y") == "b__a_x_y"
+    assert lookup.find("b/a_x_y") == "b__a_x_y"
     assert isinstance(lookup.find("a.x.y"), Ambiguous)
 
 
@@ -319,6 +321,22 @@ def test_servers_that_look_alike_are_told_apart_by_their_spelling() -> None:
     assert lookup.find("my_api/x") == "my_api__x"
     assert str(lookup.find("my-api/x")).startswith("my_api_")
     assert lookup.find("my-api/x") != "my_api__x"
+
+
+@pytest.mark.parametrize("text", ["GITHUB__t", "GitHub__t", "Github-t", "mcp__us__GITHUB__t"])
+def test_what_may_be_meant_for_one_that_is_absent_is_not_meant_for_its_namesake(text: str) -> None:
+    lookup = Lookup.of(triples({"github": ["t"]}), absent={ServerName("GitHub"): "GitHub"})
+    assert lookup.find(text) is None
+    assert lookup.absent(text) == "GitHub"
+    assert lookup.find("github__t") == lookup.find("github/t") == "github__t"
+
+
+@pytest.mark.parametrize("text", ["board__t", "board/t", "Board__T", "mcp__us__board__t"])
+def test_the_prefix_of_one_that_is_absent_is_not_the_name_of_another(text: str) -> None:
+    tools = [(ToolName("other__t"), ServerName("board"), "t")]
+    lookup = Lookup.of(tools, absent={ServerName("x"): "board"})
+    assert lookup.find(text) is None
+    assert lookup.absent(text) == "x"
 
 
 def test_a_tool_without_prefix_is_found_behind_a_clients_prefix() -> None:
@@ -354,3 +372,11 @@ def test_any_text_may_be_asked_for(text: str) -> None:
             pass
         case name:
             assert name in names
+
+
+@pytest.mark.parametrize("between", ["_", "_" * 200])
+def test_a_name_is_claimed_however_far_behind_the_mark_and_however_long(between: str) -> None:
+    leads = Leads({ServerName("my_db"): "my_db"})
+
+    assert leads.claims("mcp_" + "a_" * 50 + f"my{between}db{between}drop" + "_b" * 50) == "my_db"
+    assert leads.claims("mcp_" + "a_" * 50 + f"my{between}db") is None

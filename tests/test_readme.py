@@ -11,7 +11,7 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from aggregator.clients import INSTALLABLE
-from aggregator.config import parse_config
+from aggregator.config import ToolSearchMode, parse_config
 from aggregator.config.form import ServerForm, SettingsForm
 
 ROOT = Path(__file__).parent.parent
@@ -63,12 +63,27 @@ def reference() -> str:
 
 
 def _table(fields: dict[str, FieldInfo]) -> str:
-    return "\n".join(["| key | means |", "| --- | --- |", *_rows(fields), ""])
+    return "\n".join(["| key | default | means |", "| --- | --- | --- |", *_rows(fields), ""])
 
 
 def _rows(fields: dict[str, FieldInfo]) -> Iterator[str]:
     for name, field in fields.items():
-        yield f"| `{field.alias or name}` | {field.description} |"
+        key = field.alias or name
+        yield f"| `{key}` | {_default(key, field.default)} | {field.description} |"
+
+
+def _default(key: str, value: object) -> str:
+    """Return a value as it would be written in the file; nothing for what is not there."""
+    if value == ToolSearchMode():
+        return "`true`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, float):
+        minutes = value >= 60 and value % 60 == 0
+        return f"`{value / 60:g}m`" if minutes else f"`{value:g}s`"
+    if isinstance(value, int):
+        return f"`{value >> 20}MiB`" if key.endswith("Bytes") else f"`{value}`"
+    return f"`{value}`" if isinstance(value, str) and value else ""
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ SCREEN = 40
 
 WITHOUT_TWO_IMPORTERS = {
     "cli": "it is what a person starts",
-    "app": "it puts the rooms together, and whoever embeds us begins there",
+    "host": "it is a library for those who write their own agent",
+    "hub": "it is a process of its own",
 }
 """Rooms at the top level that are not shared, and why they stand there all the same."""
 
@@ -42,9 +43,13 @@ OF_LIBRARIES = {
 """Attributes that are set on what is not ours, because that is how it is used."""
 
 CHANGED_IN_PLACE = {
+    "cli.environment: sys": "where Python itself writes tracebacks and warnings",
+    "cli.logs: record": "how a filter of Python 3.11 has less of it written",
     "config.document: mapping": "what a branch weighs is summed up as it is read",
     "downstream.http.post: message": "one just decoded, that gets the number of its request",
     "downstream.http.post: self._place": "where a stream was left",
+    "downstream.login.interview: client": "how the SDK is told what a client that it has can prove",
+    "downstream.login.interview: response": "one just made, that gets the request it answers",
     "downstream.listening: stream": "how a stream ended",
     "downstream.stdio.tail: self._parts[-1]": "what was kept of the newest lines",
     "search.scoring: score": "a tally, summed up in place",
@@ -210,3 +215,25 @@ def test_serving_over_stdio_imports_nothing_it_does_not_need() -> None:
     )
 
     assert done.stdout.strip() == "[]"
+
+
+def test_the_entry_takes_the_standard_library_alone() -> None:
+    """Whoever hands a client on, or answers it at once, has no time for anything else."""
+    found = {
+        f"{name}: {module}"
+        for name, text in modules().items()
+        if name.partition(".")[0] == "entry"
+        for module in packages(ast.parse(text))
+        if module not in sys.stdlib_module_names
+    }
+
+    assert found <= {f"{name}: aggregator" for name in modules()}
+
+
+def packages(tree: ast.Module) -> Iterator[str]:
+    """Yield the packages that a module imports from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name.partition(".")[0] for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]

@@ -5,6 +5,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from aggregator.signals import Signal
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +18,7 @@ async def test_everybody_who_waits_is_woken() -> None:
         await signal.wait()
         woken.append(number)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(wait, 1)
             group.start_soon(wait, 2)

@@ -14,8 +14,17 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from aggregator.downstream.transport import NO_HEADERS, Headers, Line, Received, Related, Transport
+from aggregator.downstream.transport import (
+    NO_HEADERS,
+    Headers,
+    Line,
+    Received,
+    Related,
+    Remedy,
+    Transport,
+)
 from aggregator.json import JsonObject
+from tests.patience import patience
 
 
 class StreamTransport:
@@ -50,8 +59,13 @@ class StreamTransport:
     def is_barred(self) -> bool:
         return False
 
+    def remedy(self) -> Remedy | None:
+        return None
+
     def last_words(self) -> Sequence[Line]:
         return self._last_words
+
+    noise_count = 0
 
 
 class Severable:
@@ -85,8 +99,15 @@ class Severable:
     def is_barred(self) -> bool:
         return self._transport.is_barred()
 
+    def remedy(self) -> Remedy | None:
+        return self._transport.remedy()
+
     def last_words(self) -> Sequence[Line]:
         return self._transport.last_words()
+
+    @property
+    def noise_count(self) -> int:
+        return self._transport.noise_count
 
 
 class Script:
@@ -108,7 +129,7 @@ class Script:
 
     async def sent(self) -> JSONRPCMessage:
         """Return the next message that was sent."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(patience()):
             return await self._outbox.receive()
 
     async def asked(self) -> JSONRPCRequest:
@@ -146,8 +167,13 @@ class Script:
     def is_barred(self) -> bool:
         return False
 
+    def remedy(self) -> Remedy | None:
+        return None
+
     def last_words(self) -> Sequence[Line]:
         return ()
+
+    noise_count = 0
 
     def __enter__(self) -> Self:
         return self

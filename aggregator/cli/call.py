@@ -1,83 +1,121 @@
 """`aggregator call`: call one tool, as a model would."""
 
 import argparse
+import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from aggregator.cli.config_file import config_path, read_config
+from aggregator.cli.elicitation import CAPABILITIES, answer
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import find_tool
-from aggregator.cli.pages import as_json
-from aggregator.cli.peer import AnswerError, Peer, serving
+from aggregator.cli.live import LiveLine
+from aggregator.cli.opening import opened, owners, place
+from aggregator.cli.pages import as_json, is_known
+from aggregator.cli.peer import AnswerError, Peer
 from aggregator.cli.results import text_of
-from aggregator.cli.starting import Server, await_servers, clear_line, tell_progress
-from aggregator.cli.typed import arguments_of
+from aggregator.cli.starting import Server, await_servers, how_far
+from aggregator.cli.typed import fitted, typed
+from aggregator.cli.unready import refuse_unready
 from aggregator.config import Config
 from aggregator.errors import ERROR_META
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
-from aggregator.json import as_object
+from aggregator.json import as_object, items
+
+MAX_ROUNDS = 10
+"""Times a server may ask before it is taken to go round in circles."""
+STATE_ONLY_PAUSE = 0.25
+"""Seconds to wait before asking again a server that only wants to be asked again."""
+URL_ELICITATION_REQUIRED = -32042
+"""The code of a server that refuses until a person has been somewhere; the handshake era has it."""
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
-    """Call a tool and print its result."""
-    with serving(config_path(options.config, environment), environment) as peer:
-        config = read_config(options, environment)
-        tool = _find(peer, environment, options, config)
-        arguments = arguments_of(options.arguments, options.json, tool["definition"], environment)
+    """Call a tool and print its result, and only then clean up."""
+    given = typed(options.arguments, options.json, environment)
+    read: list[Config] = []
+
+    def needed(config: Config) -> list[str]:
+        read.append(config)
+        return owners(options.tool, config)
+
+    with opened(options, environment, needed) as peer:
+        tool = _find(peer, environment, options, read[0] if read else None)
+        arguments = fitted(given, tool["definition"], environment)
         result = _call(peer, environment, tool["name"], arguments)
-    if result.get("resultType") == "input_required":
-        raise CommandError(
-            f"`{tool['name']}` asks for more input while it runs, which only a client can give"
-        )
-    status = _status(result, tool["server"])
-    if status is ExitStatus.ERROR and not options.raw:
-        told = text_of(result)
-        raise CommandError(told[0].lower() + told[1:])
-    environment.say(as_json(result) if options.raw else text_of(result))
+        status = _status(result, tool["server"])
+        if status is ExitStatus.UNAVAILABLE and not options.raw:
+            told = text_of(result)
+            raise CommandError(told[0].lower() + told[1:], status=status)
+        environment.hand_over(as_json(result) if options.raw else text_of(result))
     return status
 
 
 def _find(
-    peer: Peer, environment: Environment, options: argparse.Namespace, config: Config
+    peer: Peer, environment: Environment, options: argparse.Namespace, config: Config | None
 ) -> dict[str, Any]:
     """Return the tool that is meant, as soon as its server has told of it."""
     wanted: str = options.tool
-    owners = [
-        server.name
-        for server in config.enabled.values()
-        if server.prefix and wanted.startswith(f"{server.prefix}__")
-    ]
+    homes = owners(wanted, config) if config else []
 
     def is_there(servers: Sequence[Server]) -> bool:
-        return any(server["name"] in owners and _is_ready(server) for server in servers)
+        if options.url is not None:
+            return any(tool["name"] == wanted for tool in peer.read(TOOLS_URI)["tools"])
+        return any(server["name"] in homes and is_known(server) for server in servers)
 
     await_servers(peer, environment, options.wait, enough=is_there, quiet=True)
     catalog = {**peer.read(SERVERS_URI), **peer.read(TOOLS_URI)}
-    for server in catalog["servers"]:
-        if server["name"] in owners and not _is_ready(server):
-            raise CommandError(
-                f"the server `{server['name']}` is not ready: {server['reason'] or 'starting'}",
-                f"`aggregator inspect {server['name']}` shows what it wrote to stderr",
-            )
-    return peer.read(f"{TOOLS_URI}/{find_tool(wanted, catalog)}")
-
-
-def _is_ready(server: Server) -> bool:
-    return server["state"] == "ready"
+    servers: list[Server] = catalog["servers"]
+    refuse_unready(servers, homes, peer, options, config=config, variables=environment.variables)
+    return peer.read(f"{TOOLS_URI}/{find_tool(wanted, catalog, place(options))}")
 
 
 def _call(
     peer: Peer, environment: Environment, tool: str, arguments: dict[str, Any]
 ) -> dict[str, Any]:
+    """Call a tool, and again with a person's answers for as long as its server asks something."""
+    answers: dict[str, Any] = {}
+    for _round in range(MAX_ROUNDS):
+        try:
+            result = _send(peer, environment, {"name": tool, "arguments": arguments, **answers})
+        except AnswerError as error:
+            if error.code != URL_ELICITATION_REQUIRED or not _went(error, environment):
+                raise CommandError(
+                    f"`{tool}`: {error} (code {error.code})", status=ExitStatus.TOOL_ERROR
+                ) from None
+            continue
+        if result.get("resultType") != "input_required":
+            return result
+        answers = _answers(result, environment)
+    raise CommandError(f"`{tool}` does not stop asking", status=ExitStatus.TOOL_ERROR)
+
+
+def _send(peer: Peer, environment: Environment, params: dict[str, Any]) -> dict[str, Any]:
+    line = LiveLine(environment)
+
+    def tell(params: dict[str, Any]) -> None:
+        (line.show if line.is_seen else environment.note)(how_far(params))
+
     try:
-        return peer.call(tool, arguments, partial(tell_progress, environment))
-    except AnswerError as error:
-        raise CommandError(
-            f"`{tool}`: {error} (code {error.code})", status=ExitStatus.TOOL_ERROR
-        ) from None
+        return peer.request("tools/call", params, tell, CAPABILITIES)
     finally:
-        clear_line(environment)
+        line.clear()
+
+
+def _answers(result: dict[str, Any], environment: Environment) -> dict[str, Any]:
+    """Return what goes with the call when it is sent again."""
+    questions = as_object(result.get("inputRequests"))
+    if not questions:
+        time.sleep(STATE_ONLY_PAUSE)
+    answers = {key: answer(as_object(each), environment) for key, each in questions.items()}
+    state = {"requestState": result["requestState"]} if "requestState" in result else {}
+    return {"inputResponses": answers, **state}
+
+
+def _went(error: AnswerError, environment: Environment) -> bool:
+    """Return whether a person went everywhere that a server wants them to go before a call."""
+    asked = [as_object(each) for each in items(as_object(error.data).get("elicitations"))]
+    taken = [answer({"params": {**each, "mode": "url"}}, environment) for each in asked]
+    return bool(taken) and all(each["action"] == "accept" for each in taken)
 
 
 def _status(result: dict[str, Any], server: str) -> ExitStatus:
@@ -86,4 +124,4 @@ def _status(result: dict[str, Any], server: str) -> ExitStatus:
     # What went wrong on the way to a tool is said about its server; a server may have others
     # behind it, and says of them what we would.
     about = as_object(as_object(result.get("_meta")).get(ERROR_META)).get("server")
-    return ExitStatus.ERROR if about == server else ExitStatus.TOOL_ERROR
+    return ExitStatus.UNAVAILABLE if about == server else ExitStatus.TOOL_ERROR

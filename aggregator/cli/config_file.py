@@ -4,23 +4,43 @@ import argparse
 from pathlib import Path
 
 from aggregator.cli.environment import Environment
-from aggregator.cli.parser import CONFIG_VARIABLE, DEFAULT_CONFIG
 from aggregator.config import Config, load_config
+from aggregator.entry import place
 
 
 def config_path(given: str | None, environment: Environment) -> Path:
-    """Say which file to read: the one named, or `servers.yaml` where the command is run."""
-    chosen = given or environment.variables.get(CONFIG_VARIABLE) or DEFAULT_CONFIG
-    return environment.directory / Path(chosen).expanduser()
+    """Say which file to use: the one named, the nearest from here upwards, or the person's own."""
+    directory = str(environment.directory)
+    return Path(place.config_path(given, environment.variables, directory, environment.platform))
 
 
-def read_config(options: argparse.Namespace, environment: Environment) -> Config:
+def user_config(environment: Environment) -> Path:
+    """Return the file that holds wherever there is no other.
+
+    Raises:
+        CommandError: No home directory is known.
+    """
+    path = place.user_config(environment.variables, environment.platform)
+    return environment.home if path is None else Path(path)
+
+
+def read_config(
+    options: argparse.Namespace, environment: Environment, *, quiet: bool = False
+) -> Config:
     """Return what the file says, and pass on what may not be meant in it.
 
     Raises:
         ConfigError: It cannot be read, or cannot be used as written.
     """
-    config = load_config(config_path(options.config, environment), environment.variables)
+    path = config_path(options.config, environment)
+    config = load_config(path, environment.variables)
+    if not quiet:
+        tell_file(path, environment)
     for warning in config.warnings:
         environment.warn(warning)
     return config
+
+
+def tell_file(path: Path, environment: Environment) -> None:
+    """Say which of the files that there may be is used."""
+    environment.note(f"Using `{path}`")

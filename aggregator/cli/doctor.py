@@ -5,21 +5,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
-from textwrap import fill
 
 from aggregator import __version__
 from aggregator.cli.clients.registrations import Report, registrations
 from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.lint import lint
-from aggregator.cli.pages import WIDTH, as_json
+from aggregator.cli.lint import gathered, lint
+from aggregator.cli.login import ending_logins
+from aggregator.cli.pages import as_json, why_not
+from aggregator.cli.paper import Paper
 from aggregator.cli.peer import serving
+from aggregator.cli.saving import advise
 from aggregator.cli.starting import await_servers
 from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
 from aggregator.eras import Era
 from aggregator.errors import ConfigError
 from aggregator.exposure import Choice, explain_surface
+from aggregator.inspection import TOOLS_URI
 from aggregator.json import as_object
 from aggregator.memory import open_memory
 
@@ -43,14 +46,17 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         clients = _chosen(options.client, installed)
         report |= _examine(config, clients, options.wait, environment)
     report["installed"] = installed
-    environment.say(as_json(report) if options.json else _page(report, environment))
+    environment.say(as_json(report) if options.json else _page(report, environment.paper))
     return _status(report)
 
 
 def _status(report: Report) -> ExitStatus:
     if "error" in report:
         return ExitStatus.USAGE
-    return ExitStatus.ERROR if report["failing"] else ExitStatus.FINE
+    absent = {server["state"] for server in report["failing"]}
+    if absent == {"needs login"}:
+        return ExitStatus.NEEDS_LOGIN
+    return ExitStatus.UNAVAILABLE if absent else ExitStatus.FINE
 
 
 def _chosen(wanted: str | None, installed: Sequence[Report]) -> list[str]:
@@ -64,23 +70,29 @@ def _chosen(wanted: str | None, installed: Sequence[Report]) -> list[str]:
 def _examine(config: Config, names: Sequence[str], wait: float, environment: Environment) -> Report:
     clients = _surfaces(config, names, environment)
     findings = lint(config, environment.variables)
-    with serving(config.path, environment) as peer:
+    with serving(config.path, environment, afresh=True) as peer:
         servers = await_servers(peer, environment, wait)
         failing = [
             {
                 "name": server["name"],
                 "state": server["state"],
-                "reason": server["reason"] or "still starting",
+                "reason": why_not(server),
                 "stderr": server.get("stderr") or peer.last_words(server["name"]),
             }
             for server in servers
             if server["state"] != "ready"
         ]
+        listed = peer.request("tools/list", {})["tools"]
+        advice = advise(listed, peer.read(TOOLS_URI)["tools"], servers)
     return {
         "servers": len(servers),
         "ready": len(servers) - len(failing),
         "failing": failing,
-        "warnings": [str(each) for each in findings if each.severity == "warning"],
+        "warnings": [
+            *(str(each) for each in gathered(findings) if each.severity == "warning"),
+            *(f"warning: {each}" for each in ending_logins(config, environment)),
+        ],
+        "advice": advice,
         "clients": clients,
     }
 
@@ -144,52 +156,43 @@ def _client(wanted: str) -> str:
     raise CommandError(f"nothing is known of a client `{wanted}`", hint, ExitStatus.USAGE)
 
 
-def _page(report: Report, environment: Environment) -> str:
+def _page(report: Report, paper: Paper) -> str:
     versions = report["versions"]
     head = f"aggregator {versions['aggregator']}, Python {versions['python']}"
     parts = [
-        f"{head}, mcp {versions['mcp']}, {versions['platform']}",
-        "\n".join(_about_config(report, environment)),
-        "\n".join(_about_clients(report)),
+        paper.fill(f"{head}, mcp {versions['mcp']}, {versions['platform']}"),
+        "\n".join(_about_config(report, paper)),
+        "\n".join(_about_clients(report, paper)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _about_config(report: Report, environment: Environment) -> Iterator[str]:
-    yield f"{environment.paint('Configuration', 'bold')}: {report['config']}"
+def _about_config(report: Report, paper: Paper) -> Iterator[str]:
+    yield f"{paper.paint('Configuration', 'bold')}: {report['config']}"
     if "error" in report:
-        yield _wrapped(f"error: {report['error']}")
+        yield paper.fill(f"error: {report['error']}", "  ")
         if report["hint"]:
-            yield _wrapped(f"hint: {report['hint']}")
+            yield paper.fill(f"hint: {report['hint']}", "  ")
         return
     yield f"  {report['ready']} of {report['servers']} servers are ready"
     for server in report["failing"]:
-        yield _wrapped(f"error: {server['name']}: {server['reason']}")
-        yield from (f"    {line}" for line in server["stderr"])
-    yield from (_wrapped(warning) for warning in report["warnings"])
+        yield paper.fill(f"error: {server['name']}: {server['reason']}", "  ")
+        yield from (paper.fill(line, "    ") for line in server["stderr"])
+    yield from (paper.fill(warning, "  ") for warning in report["warnings"])
+    if report["advice"]:
+        yield paper.fill(report["advice"], "  ")
 
 
-def _about_clients(report: Report) -> Iterator[str]:
+def _about_clients(report: Report, paper: Paper) -> Iterator[str]:
     for each in report.get("clients", ()):
         where = f"{each['title']}, {each['era']} era ({each['dates']})"
-        yield _wrapped(f"{where}: surface `{each['surface']}`, since {each['why']}", indent="")
+        yield paper.fill(f"{where}: surface `{each['surface']}`, since {each['why']}")
     for each in report["installed"]:
         if "problem" in each:
-            yield _wrapped(f"{each['client']}: {each['problem']}", indent="")
+            yield paper.fill(f"{each['client']}: {each['problem']}")
             continue
         names = ", ".join(f"`{name}`" for name in each["registered"])
         state = f"registered as {names}" if names else "not registered"
         others = "other server" if each["servers"] == 1 else "other servers"
         more = f", {each['servers']} {others}" if each["servers"] else ""
-        yield f"{each['client']} ({each['scope']}): {state}{more}; {each['path']}"
-
-
-def _wrapped(text: str, indent: str = "  ") -> str:
-    return fill(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        yield paper.fill(f"{each['client']} ({each['scope']}): {state}{more}; {each['path']}")

@@ -1,15 +1,30 @@
 """Everything outside the program that a command may touch."""
 
+import atexit
+import codecs
+import json
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from io import TextIOWrapper
 from pathlib import Path
 from select import select
-from typing import Literal, TextIO
+from typing import TextIO
 
-Colour = Literal["red", "green", "yellow", "bold", "dim"]
+from aggregator.cli.paper import READABLE, Colour, Paper, fill
+from aggregator.cli.spout import Spout, never_blocking
+from aggregator.entry.ahead import Herald
+from aggregator.glyphs import on_its_lines
+
+USUAL_WIDTH = 80
+"""Columns of a terminal that does not say how wide it is."""
+ESCAPED = "aggregator.escaped"
+"""What a stream does with characters that its encoding has not, by the name it is registered as."""
+
+CLEAR = "\x1b[H\x1b[2J"
+"""What empties a terminal."""
 
 _CODES: Mapping[Colour, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 
@@ -22,6 +37,14 @@ class ExitStatus(IntEnum):
     USAGE = 2
     TOOL_ERROR = 3
     """The tool ran and says that it failed; nothing is wrong with the way to it."""
+    UNAVAILABLE = 4
+    """A server is not ready, or went away."""
+    UNKNOWN = 5
+    """There is no such server or tool, or it is not clear which is meant."""
+    UNREACHED = 6
+    """The aggregator at `--url` did not answer, or refused."""
+    NEEDS_LOGIN = 7
+    """A server wants nothing but that somebody logs in."""
     INTERRUPTED = 130
     """128 plus the number of SIGINT, as shells have it."""
 
@@ -37,6 +60,10 @@ class CommandError(Exception):
         self.status = status
 
 
+class ToldError(CommandError):
+    """One that a person has read already, while the rest was being cleaned up."""
+
+
 @dataclass(frozen=True)
 class Environment:
     """The streams, the variables and the directory a command works with."""
@@ -47,11 +74,32 @@ class Environment:
     directory: Path
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     platform: str = sys.platform
+    brush: str = field(default_factory=lambda: f"\x1b{os.urandom(8).hex()}[")
+    """What begins a colour until it is written: nobody else can know it, and so none can paint."""
+    spout: Spout | None = None
+    """What keeps stderr from holding us up."""
+    herald: Herald | None = None
+    """Who answers a client on the standard streams until they are taken over."""
 
     @classmethod
-    def of_process(cls) -> "Environment":
+    def of_process(cls, herald: Herald | None = None) -> "Environment":
         """Return the one this process has."""
-        return cls(sys.stdout, sys.stderr, os.environ, Path.cwd())
+        codecs.register_error(ESCAPED, _escape)
+        _open_what_is_closed()
+        for stream, errors in (
+            (sys.stdout, ESCAPED),
+            (sys.stderr, ESCAPED),
+            (sys.stdin, "surrogateescape"),
+        ):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors=errors)
+        spout = None
+        if os.name == "posix":
+            spout = Spout(sys.stderr.fileno())
+            # Also what others write there: a traceback, a warning.
+            sys.stderr = never_blocking(sys.stderr, spout)
+            atexit.register(spout.drain)
+        return cls(sys.stdout, sys.stderr, os.environ, Path.cwd(), spout=spout, herald=herald)
 
     @property
     def home(self) -> Path:
@@ -64,21 +112,31 @@ class Environment:
 
     def say(self, text: str) -> None:
         """Write a result, at once: what follows may take long."""
-        print(text, file=self.stdout, flush=True)
+        print(self._legible(text), file=self.stdout, flush=True)
 
-    def note(self, text: str) -> None:
+    def say_anew(self, text: str) -> None:
+        """Write a result in the place of the one before, where a terminal shows it."""
+        before = CLEAR if self.stdout.isatty() else "\n"
+        print(before + self._legible(text), file=self.stdout, flush=True)
+
+    def hand_over(self, text: str) -> None:
+        """Write what is not ours: a program gets it as it is, and a person what can be seen."""
+        whole = self._legible(text) if self.stdout.isatty() else text
+        print(whole, file=self.stdout, flush=True)
+
+    def note(self, text: str, end: str = "\n") -> None:
         """Write what a person may want to know beside the result."""
-        print(text, file=self.stderr, flush=True)
+        print(self._legible(text), end=end, file=self.stderr, flush=True)
 
     def complain(self, problem: str, hint: str | None = None) -> None:
         """Write what went wrong and, if there is something to do about it, what."""
-        self.note(f"{self.paint('error:', 'red', self.stderr)} {problem}")
+        self._tell("error:", "red", problem)
         if hint:
-            self.note(f"\nhint: {hint}")
+            self.note(f"\n{self._wrapped(f'hint: {hint}')}")
 
     def warn(self, text: str) -> None:
         """Write what works but may not be meant."""
-        self.note(f"{self.paint('warning:', 'yellow', self.stderr)} {text}")
+        self._tell("warning:", "yellow", text)
 
     def agrees(self, question: str) -> bool:
         """Ask a person, where somebody can answer; anything but a yes is a no.
@@ -88,25 +146,88 @@ class Environment:
         """
         is_asked = _is_awaited(self.stdin)
         if is_asked:
-            print(f"{question} [y/N] ", end="", file=self.stderr, flush=True)
-        answer = self.stdin.readline()
+            self.note(f"{question} [y/N] ", end="")
+        answer = self.read_line()
         if not answer:
             if is_asked:
                 self.note("")
-            raise CommandError(
-                "nothing was changed, as there is nobody to ask", "Repeat the command with `--yes`"
-            )
+            why = "nothing was answered" if self.stdin.isatty() else "there is nobody to ask"
+            raise CommandError(f"nothing was changed, as {why}", "Repeat the command with `--yes`")
         return answer.strip().lower() in {"y", "yes"}
+
+    def read_line(self) -> str:
+        """Return what a person types, with its end; nothing when nobody will type any more."""
+        return _recovered(self.stdin.readline(), self.stdin)
+
+    def read_all(self) -> str:
+        """Return all that comes on stdin."""
+        # Programs write JSON as UTF-8, whatever a terminal's letters are.
+        if hasattr(self.stdin, "buffer"):
+            return self.stdin.buffer.read().decode("utf-8", "replace")
+        return self.stdin.read()
+
+    def width(self, stream: TextIO) -> int:
+        """Return how many columns there are now to write in."""
+        said = self.variables.get("COLUMNS", "")
+        wanted = int(said) if said.isdecimal() and said.isascii() else 0
+        if not stream.isatty():
+            return wanted or READABLE
+        try:
+            columns = os.get_terminal_size(stream.fileno()).columns
+        except (OSError, ValueError):
+            columns = 0
+        # What a shell has exported was true when it was exported.
+        return columns or wanted or USUAL_WIDTH
+
+    def ellipsis(self, stream: TextIO) -> str:
+        """Return the sign for what is left out, in letters that the stream has."""
+        try:
+            "…".encode(stream.encoding or "utf-8")
+        except (UnicodeError, LookupError):
+            return "..."
+        return "…"
+
+    @property
+    def paper(self) -> Paper:
+        """What results are written on."""
+        return Paper(self.width(self.stdout), self.paint, self.ellipsis(self.stdout))
 
     def paint(self, text: str, colour: Colour, stream: TextIO | None = None) -> str:
         """Return the text in a colour, where the stream shows colours and nobody minds."""
         if not self._shows_colours(stream or self.stdout):
             return text
-        return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+        return f"{self.brush}{_CODES[colour]}m{text}{self.brush}0m"
+
+    def _legible(self, text: str) -> str:
+        """Return a text whose only escapes are the colours that we gave it."""
+        return "\x1b[".join(map(on_its_lines, text.split(self.brush)))
+
+    def _tell(self, kind: str, colour: Colour, text: str) -> None:
+        # What it quotes may have lines of its own, which must not pass for others of ours.
+        whole = on_its_lines(text).replace("\n", "\n  ")
+        told = self._wrapped(f"{kind} {whole}").removeprefix(kind)
+        self.note(self.paint(kind, colour, self.stderr) + told)
+
+    def _wrapped(self, text: str) -> str:
+        """Wrap at words what a terminal would break anywhere; a program reads whole lines."""
+        if not self.stderr.isatty():
+            return text
+        return fill(text, min(self.width(self.stderr), READABLE), hanging="  ")
 
     def _shows_colours(self, stream: TextIO) -> bool:
         unwanted = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
         return stream.isatty() and not unwanted
+
+
+def _open_what_is_closed() -> None:
+    """Put nothing in the place of each standard stream that we were started without.
+
+    The next file that is opened would take its number, and be read or written in its stead.
+    """
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None and os.name == "posix":
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8"))
 
 
 def _is_awaited(stream: TextIO) -> bool:
@@ -118,3 +239,17 @@ def _is_awaited(stream: TextIO) -> bool:
     except (OSError, ValueError):
         # It is nothing that the system can wait for.
         return False
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Write as JSON would what an encoding has no place for."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+def _recovered(text: str, stream: TextIO) -> str:
+    """Return what was typed as UTF-8 where the encoding of the stream has no place for it."""
+    if text.isascii() or not any("\udc80" <= each <= "\udcff" for each in text):
+        return text
+    return text.encode(stream.encoding, "surrogateescape").decode("utf-8", "replace")

@@ -14,12 +14,13 @@ from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.pages import as_json
 from aggregator.clients import INSTALLABLE, Client
+from aggregator.glyphs import on_one_line
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Show what would be added to `servers.yaml`, and add it if a person agrees."""
     target = config_path(options.into, environment)
-    files = _files(options.source, environment)
+    files = files_of(options.source, environment)
     servers = [each for file in files for each in foreign_servers(file, environment)]
     plan = plan_import(servers, target, environment)
     if options.json:
@@ -28,8 +29,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         tell(plan, environment)
         show(plan.changes, plan.secrets, environment)
     if not plan.changes:
-        environment.note("Nothing is to be changed")
-        return ExitStatus.FINE
+        environment.note(f"Nothing is to be changed in `{target}`")
+        return ExitStatus.FINE if plan.same or not servers else ExitStatus.ERROR
     if options.json and not options.yes:
         return ExitStatus.FINE
     if not options.yes and not environment.agrees(f"Write `{target}`?"):
@@ -55,15 +56,19 @@ def _listing(plan: Plan, target: Path) -> dict[str, Any]:
 def tell(plan: Plan, environment: Environment) -> None:
     """Say what is taken over, and what a person should know."""
     for note in plan.notes:
-        environment.note(note)
+        environment.note(on_one_line(note))
     for warning in plan.warnings:
         environment.warn(warning)
 
 
-def _files(named: str | None, environment: Environment) -> list[ClientFile]:
-    """Return the files to read: those of a client, one file, or all that are found."""
+def files_of(named: str | None, environment: Environment) -> list[ClientFile]:
+    """Return the files to read: those of a client, one file, or all that are found.
+
+    Raises:
+        CommandError: There is none with servers.
+    """
     if named is None:
-        files = [each for client in INSTALLABLE for each in _readable(client, environment)]
+        files = [each for client in INSTALLABLE for each in readable(client, environment)]
         if not files:
             raise CommandError(
                 "no client with servers was found on this machine",
@@ -84,7 +89,7 @@ def _files(named: str | None, environment: Environment) -> list[ClientFile]:
     return files
 
 
-def _readable(client: Client, environment: Environment) -> Iterator[ClientFile]:
+def readable(client: Client, environment: Environment) -> Iterator[ClientFile]:
     """Yield the files of a client that name servers, and warn of those that cannot be read."""
     for scope in client.files:
         try:

@@ -1,19 +1,22 @@
 """`aggregator inspect`: look at the catalog the way a client would, over stdio."""
 
 import argparse
+import re
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.pages import Style, as_json, overview, server_page, tool_page
-from aggregator.cli.peer import Peer, serving
+from aggregator.cli.opening import opened, owners, place
+from aggregator.cli.pages import as_json, is_known, overview, server_page, tool_page
+from aggregator.cli.paper import Paper
+from aggregator.cli.peer import Peer
+from aggregator.cli.saving import advise
 from aggregator.cli.starting import Server, await_servers, is_starting
-from aggregator.config import Config
+from aggregator.cli.unready import refuse_unready, status_of
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
-from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
+from aggregator.names import Ambiguous, Lookup, ServerName, ToolName, prefixes
 from aggregator.search.repair import nearest
 
 WATCH_INTERVAL = 1.0
@@ -22,24 +25,44 @@ WATCH_INTERVAL = 1.0
 SUGGESTED = 3
 """Names that are offered for one that does not exist."""
 
-CLEAR = "\x1b[H\x1b[2J"
+_DURATION = re.compile(r"\(for [\d.,]+ \w+\)")
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the catalog, one server or one tool."""
-    with _peer(options, environment) as peer:
-        # Of servers that have long been running, nobody needs to hear when they were ready.
-        quiet = options.url is not None
-        await_servers(
-            peer, environment, options.wait, enough=_is_settled(options.subject or ""), quiet=quiet
-        )
-        page = _page(peer, environment, options)
-        if not options.watch:
+    subject: str | None = options.subject
+    # What is watched follows the file, and that may tell of any server.
+    needed = None if subject is None or options.watch else partial(owners, subject)
+    status = ExitStatus.FINE
+    is_shown = False
+    try:
+        with opened(options, environment, needed) as peer:
+            servers = _await(peer, environment, options)
+            page = _page(peer, environment, options)
+            # Before it is written: whoever has read it may interrupt before we are back from that.
+            is_shown = True
             environment.say(page)
-            return ExitStatus.FINE
-        with suppress(KeyboardInterrupt):
-            _watch(peer, environment, options, page)
-    return ExitStatus.FINE
+            if options.watch:
+                _watch(peer, environment, options)
+            status = status_of(_named(subject or "", servers) or servers)
+    except KeyboardInterrupt:
+        # Watching is ended so; whoever has seen nothing is interrupted.
+        if not is_shown:
+            raise
+    return status
+
+
+def _await(peer: Peer, environment: Environment, options: argparse.Namespace) -> list[Server]:
+    # Of servers that have long been running, nobody needs to hear when they were ready.
+    quiet = options.url is not None
+    enough = _is_settled(options.subject or "")
+    return await_servers(peer, environment, options.wait, enough=enough, quiet=quiet)
+
+
+def _named(subject: str, servers: Sequence[Server]) -> list[Server]:
+    """Return the server of a name, however it is written."""
+    exact = [server for server in servers if server["name"] == subject]
+    return exact or [each for each in servers if each["name"].casefold() == subject.casefold()]
 
 
 def _is_settled(subject: str) -> Callable[[Sequence[Server]], bool]:
@@ -53,55 +76,37 @@ def _is_settled(subject: str) -> Callable[[Sequence[Server]], bool]:
     return enough
 
 
-@contextmanager
-def _peer(options: argparse.Namespace, environment: Environment) -> Generator[Peer]:
-    if options.url is not None:
-        from aggregator.cli.reach import Remote  # noqa: PLC0415 - most look at their own
-
-        yield Remote(options.url, environment)
-        return
-    # Started before the file is checked: both take their time.
-    with serving(config_path(options.config, environment), environment) as peer:
-        _refuse_disabled(options.subject or "", read_config(options, environment))
-        yield peer
-
-
-def _refuse_disabled(subject: str, config: Config) -> None:
-    """Say of a server that is not started, or of its tool, why nothing is known of it."""
-    for name, server in config.servers.items():
-        owns = bool(server.prefix) and subject.startswith(f"{server.prefix}__")
-        if (subject == name or owns) and not server.enabled:
-            raise CommandError(
-                f"the server `{name}` is disabled in `{config.path}`",
-                "Set its `enabled` to true there",
-            )
-
-
-def _watch(peer: Peer, environment: Environment, options: argparse.Namespace, page: str) -> None:
-    """Print the page, and again whenever it changes; a person ends it."""
-    environment.say(page)
+def _watch(peer: Peer, environment: Environment, options: argparse.Namespace) -> None:
+    """Print the page again whenever it changes; a person ends it."""
+    page = _page(peer, environment, options)
     while True:
         time.sleep(WATCH_INTERVAL)
         before, page = page, _page(peer, environment, options)
-        if page != before:
-            environment.say(CLEAR + page if environment.stdout.isatty() else f"\n{page}")
+        # How long something has lasted is no news.
+        if _DURATION.sub("", page) != _DURATION.sub("", before):
+            environment.say_anew(page)
 
 
 def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> str:
     catalog = _catalog(peer)
-    page = _subject(peer, catalog, environment.paint, options)
-    problem = None if options.json else catalog.get("problem")
-    return f"{problem}; going on with the configuration in use\n\n{page}" if problem else page
+    page = _subject(peer, catalog, environment.paper, options)
+    if options.json:
+        return page
+    problem = catalog.get("problem")
+    told = [f"{problem}; going on with the configuration in use"] if problem else []
+    told += [catalog["unpinned"]] if catalog.get("unpinned") else []
+    return "\n\n".join([*told, page])
 
 
-def _subject(peer: Peer, catalog: dict[str, Any], style: Style, options: argparse.Namespace) -> str:
+def _subject(peer: Peer, catalog: dict[str, Any], paper: Paper, options: argparse.Namespace) -> str:
     if options.subject is None:
-        return as_json(catalog) if options.json else overview(catalog, style)
+        return as_json(catalog) if options.json else overview(catalog, paper, _there(options))
     subject: str = options.subject
-    for server in catalog["servers"]:
-        if server["name"] == subject:
-            return _server_page(peer, catalog, server, options, style)
-    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog, 'server or tool')}")
+    for server in _named(subject, catalog["servers"]):
+        return _server_page(peer, catalog, server, options, paper)
+    home = {subject.partition("__")[0]}
+    refuse_unready(catalog["servers"], home, peer, options)
+    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog, place(options), 'server or tool')}")
     return as_json(tool) if options.json else tool_page(tool)
 
 
@@ -110,12 +115,17 @@ def _server_page(
     catalog: dict[str, Any],
     server: dict[str, Any],
     options: argparse.Namespace,
-    style: Style,
+    paper: Paper,
 ) -> str:
     tools = [tool for tool in catalog["tools"] if tool["server"] == server["name"]]
-    words = [] if server["state"] == "ready" else _last_words(peer, server)
+    words = [] if is_known(server) else _last_words(peer, server)
     page = {**server, "tools": tools, "stderr": words}
-    return as_json(page) if options.json else server_page(page, style)
+    return as_json(page) if options.json else server_page(page, paper, _there(options))
+
+
+def _there(options: argparse.Namespace) -> str | None:
+    """Return what commands about the file are told; nothing if it is on another machine."""
+    return None if options.url else place(options)
 
 
 def _last_words(peer: Peer, server: dict[str, Any]) -> list[str]:
@@ -123,39 +133,64 @@ def _last_words(peer: Peer, server: dict[str, Any]) -> list[str]:
     return server.get("stderr") or peer.last_words(server["name"])
 
 
-def find_tool(subject: str, catalog: dict[str, Any], what: str = "tool") -> ToolName:
-    """Return the tool a person means, however they write it.
+def find_tool(
+    subject: str, catalog: dict[str, Any], there: str = "", what: str = "tool"
+) -> ToolName:
+    """Return the tool a person means, however they write it; `there` is where else to look.
 
     Raises:
         CommandError: There is none, or there are several.
     """
     tools: list[dict[str, Any]] = catalog["tools"]
     lookup = Lookup.of(
-        (ToolName(tool["name"]), ServerName(tool["server"]), tool["tool"]) for tool in tools
+        ((ToolName(tool["name"]), ServerName(tool["server"]), tool["tool"]) for tool in tools),
+        absent=prefixes(server["name"] for server in catalog["servers"]),
     )
     match lookup.find(subject):
         case Ambiguous(candidates=candidates):
-            raise CommandError(f"several tools are called `{subject}`: {_listed(candidates)}")
+            raise CommandError(
+                f"several tools are called `{subject}`: {_listed(candidates)}",
+                status=ExitStatus.UNKNOWN,
+            )
         case None:
-            raise _unknown(subject, catalog, what)
+            raise _unknown(subject, catalog, there, what)
         case found:
             return ToolName(found)
 
 
-def _unknown(subject: str, catalog: dict[str, Any], what: str) -> CommandError:
+def _unknown(subject: str, catalog: dict[str, Any], there: str, what: str) -> CommandError:
     if any(server["name"] == subject for server in catalog["servers"]):
         return CommandError(
             f"`{subject}` is a server and no tool",
-            f"`aggregator inspect {subject}` lists its tools",
+            f"`aggregator inspect {subject}{there}` lists its tools",
+            ExitStatus.UNKNOWN,
         )
+    if (withheld := _withheld(subject, catalog, there)) is not None:
+        return withheld
     close = _closest(subject, catalog, what)
-    hint = f"The closest are {_listed(close)}" if close else "`aggregator inspect` lists them"
-    absent = [server["name"] for server in catalog["servers"] if server["state"] != "ready"]
+    lists = f"`aggregator inspect{there}` lists them"
+    hint = f"The closest are {_listed(close)}" if close else lists
+    absent = [server["name"] for server in catalog["servers"] if not is_known(server)]
     if absent:
         hint += f"; not ready, and so not known: {_listed(absent)}"
     if problem := catalog.get("problem"):
         hint += f"; what the file says now is not in use: {problem}"
-    return CommandError(f"there is no {what} `{subject}`", hint)
+    return CommandError(f"there is no {what} `{subject}`", hint, ExitStatus.UNKNOWN)
+
+
+def _withheld(subject: str, catalog: dict[str, Any], there: str) -> CommandError | None:
+    """Say of a tool that is not as it was approved why it is not there."""
+    for server in catalog["servers"]:
+        for drift in server.get("drift", ()):
+            names = (drift["tool"], f"{server['name']}__{drift['tool']}")
+            if drift["withheld"] and subject in names:
+                return CommandError(
+                    f"`{subject}` is withheld: it {', '.join(drift['details'])}",
+                    f"`aggregator lock --diff {subject}{there}` shows what is different, and "
+                    f"`aggregator approve {subject}{there}` approves it",
+                    ExitStatus.UNKNOWN,
+                )
+    return None
 
 
 def _closest(subject: str, catalog: dict[str, Any], what: str) -> list[str]:
@@ -168,8 +203,11 @@ def _closest(subject: str, catalog: dict[str, Any], what: str) -> list[str]:
 
 
 def _catalog(peer: Peer) -> dict[str, Any]:
-    visible = [tool["name"] for tool in peer.request("tools/list", {})["tools"]]
-    return {**peer.read(SERVERS_URI), **peer.read(TOOLS_URI), "visible": visible}
+    listed = peer.request("tools/list", {})["tools"]
+    catalog = {**peer.read(SERVERS_URI), **peer.read(TOOLS_URI)}
+    catalog["visible"] = [tool["name"] for tool in listed]
+    catalog["advice"] = advise(listed, catalog["tools"], catalog["servers"])
+    return catalog
 
 
 def _listed(names: tuple[ToolName, ...] | list[str]) -> str:

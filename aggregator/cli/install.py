@@ -66,9 +66,14 @@ def _list(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     if options.json:
         environment.say(as_json({"clients": rows}))
         return ExitStatus.FINE
-    cells = [(row["client"], _state(row), ", ".join(row["files"]) or "-") for row in rows]
-    environment.say(columns(("CLIENT", "STATE", "FILES"), cells, style=environment.paint))
-    environment.say("\n`aggregator install CLIENT` registers the aggregator in one of them")
+    paper = environment.paper
+    cells = [(each["client"], _state(each), ", ".join(each["files"])) for each in rows]
+    here = [row for row in cells if row[-1]]
+    absent = ", ".join(row[0] for row in cells if not row[-1])
+    table = columns(("CLIENT", "STATE", "FILES"), here, paper) if here else ""
+    others = paper.fill(f"Not found here: {absent}") if absent else ""
+    next_step = "`aggregator install CLIENT` registers the aggregator in one of them"
+    environment.say("\n\n".join(each for each in (table, others, paper.fill(next_step)) if each))
     return ExitStatus.FINE
 
 
@@ -86,7 +91,7 @@ def _row(client: Client, found: Sequence[Report]) -> dict[str, Any]:
 def _state(row: dict[str, Any]) -> str:
     if names := row["registered"]:
         return f"registered as {', '.join(names)}"
-    return "not registered" if row["files"] else "not found"
+    return "not registered"
 
 
 def _install(
@@ -100,7 +105,8 @@ def _install(
     config = config_path(options.config, environment).absolute()
     plan = _plan(client, file, config, environment) if options.move else None
     _check_config(config, plan)
-    entry = client.entry(options.name, _command(config), _variables(config, plan))
+    command = _command(config, shared=options.shared)
+    entry = client.entry(options.name, command, _variables(config, plan))
     moved = (*plan.taken, *plan.same) if plan else ()
     changes = [_registered(file, options.name, entry, moved)]
     changes = [change for change in changes if change.is_needed] + [*(plan.changes if plan else ())]
@@ -116,13 +122,24 @@ def _install(
     check(changes)
     record.keep(kept)
     make(changes)
-    command = undo_command(client, options.scope, options.name)
+    undoing = undo_command(client, options.scope, options.name)
     environment.note(
-        f"{client.title} starts the aggregator as `{options.name}` from its next start on\n"
-        f"Backups are in `{record.folder}`; `{command}` restores them"
+        f"{client.title} starts the aggregator as `{options.name}` from its next start on, "
+        f"with `{config}`\n"
+        f"Backups are in `{record.folder}`; `{undoing}` restores them"
     )
+    _tell_shared(file, options, environment)
     _tell_kept(client, file, options, environment)
     return ExitStatus.FINE
+
+
+def _tell_shared(file: ClientFile, options: argparse.Namespace, environment: Environment) -> None:
+    """Say what a file of a project has that is of this machine alone."""
+    if options.scope == "project":
+        environment.warn(
+            f"`{file.path}` names programs and files of this machine; "
+            "whoever shares the project needs an entry of their own"
+        )
 
 
 def _check_name(client: Client, file: ClientFile, name: str) -> None:
@@ -167,7 +184,7 @@ def _check_config(config: Path, plan: Plan | None) -> None:
     if not config.is_file() and not (plan and plan.changes):
         raise CommandError(
             f"`{config}` does not exist",
-            "`aggregator import` writes one from the clients you have; `--config` names another",
+            "`aggregator init` makes one from the clients you have; `--config` names another",
             ExitStatus.USAGE,
         )
 
@@ -184,6 +201,8 @@ def _registered(
     bom = "\ufeff" if (before or b"").startswith(b"\xef\xbb\xbf") else ""
     form = format_of(file.path)
     try:
+        for key, value in () if tree else file.preamble:
+            text = form.put(text, (key,), value)
         if found(tree, (*file.keys, name)) != entry:
             text = form.put(text, (*file.keys, name), entry, listed=file.listed)
         for each in moved:
@@ -196,11 +215,11 @@ def _registered(
     return Change(file.path, before, f"{bom}{text}".encode())
 
 
-def _command(config: Path) -> list[str]:
+def _command(config: Path, *, shared: bool) -> list[str]:
     """Return how a client starts us: by full paths, as many have no `PATH` to speak of."""
     script = Path(sys.executable).with_name("aggregator")
     program = [str(script)] if script.exists() else [sys.executable, "-m", "aggregator"]
-    return [*program, "serve", "--config", str(config)]
+    return [*program, "serve", *["--shared"] * shared, "--config", str(config)]
 
 
 def _variables(config: Path, plan: Plan | None) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,10 +11,15 @@ from urllib.parse import urlsplit
 
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
+from aggregator.config.solitary import why_solitary
 from aggregator.config.source import read_text
-from aggregator.secrecy import is_secret, looks_secret
+from aggregator.fleet.approving import lock_path
+from aggregator.offers.skills import read_skills
+from aggregator.secrecy import Redaction, is_secret, looks_secret
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "hint"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
+"""What is wrong, what may not be meant, and what could be better: the worst first."""
 
 _LAUNCHERS: Mapping[str, str] = {"npx": "npm", "bunx": "npm", "uvx": "PyPI", "pipx": "PyPI"}
 """Programs that fetch what they run, and from where."""
@@ -39,38 +44,69 @@ class Finding:
         return f"{self.server}: {self.text}" if self.server else self.text
 
 
+def gathered(findings: Iterable[Finding]) -> list[Finding]:
+    """Say once what holds for several servers, with the names of all of them."""
+    names: dict[tuple[Severity, str], dict[str, None]] = {}
+    for each in findings:
+        names.setdefault((each.severity, each.text), {})[each.server] = None
+    return [Finding(severity, ", ".join(of), text) for (severity, text), of in names.items()]
+
+
 def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
     """Return everything that can be said before a server is started."""
-    found = [Finding("warning", "", text) for text in config.warnings]
+    problems = read_skills(config.settings.skills).problems
+    found = [Finding("warning", "", text) for text in (*config.warnings, *problems)]
     found.extend(Finding("warning", *each) for each in _literal_secrets(config.path))
     found.extend(Finding("warning", "", text) for text in _open_env_files(config.path))
+    found.extend(Finding("warning", *each) for each in _unlocked(config))
     for server in config.enabled.values():
         found.extend(Finding("error", server.name, text) for text in _obstacles(server, variables))
         found.extend(Finding("warning", server.name, text) for text in _doubts(server))
+        found.extend(Finding("hint", server.name, text) for text in _choices(server))
+        if not server.description:
+            text = "no `description`; one line about what it does helps the model to search"
+            found.append(Finding("hint", server.name, text))
     return found
+
+
+def _unlocked(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield what is to be withheld, and cannot be, since nothing was written down."""
+    path = lock_path(config.path)
+    if path.exists():
+        return
+    for server in config.enabled.values():
+        if server.pin and server.drift == "block":
+            text = f"`drift: block` withholds nothing: there is no `{path.name}`"
+            yield server.name, f"{text}; `aggregator lock` writes it"
 
 
 def _obstacles(server: ServerConfig, variables: Mapping[str, str]) -> Iterator[str]:
     """Yield what keeps a server from being started."""
+    redact = Redaction(server.confidential())
     if server.problem:
         yield server.problem
     elif server.command:
         path = server.env.get("PATH") or variables.get("PATH")
         if shutil.which(server.command, path=path) is None:
-            yield f"the program `{server.command}` is not there, or may not be run"
+            yield redact(f"the program `{server.command}` is not there, or may not be run")
         if server.cwd and not server.cwd.is_dir():
-            yield f"the directory `{server.cwd}` does not exist"
+            yield redact(f"the directory `{server.cwd}` does not exist")
 
 
 def _doubts(server: ServerConfig) -> Iterator[str]:
     """Yield what works but may not be meant."""
-    if not server.description:
-        yield "has no `description`; one line about it helps the model to search"
-    if package := unpinned(server.command or "", server.args):
+    if unpinned(server.command or "", server.args):
         source = _LAUNCHERS.get(Path(server.command or "").stem, "its registry")
-        yield f"runs whatever `{package}` is newest on {source}; name a version"
+        yield f"whatever version is newest on {source} is run; name one in `args`"
     if server.url and _is_readable_on_the_way(server.url) and server.headers:
-        yield "sends its headers over plain HTTP, for anyone on the way to read"
+        yield "headers are sent over plain HTTP, for anyone on the way to read"
+
+
+def _choices(server: ServerConfig) -> Iterator[str]:
+    """Yield what is done with a server without being asked for."""
+    why = why_solitary(server.command, server.args)
+    if server.per_client and why is not None:
+        yield f"where clients share it, each has its own process: {why} (`perClient: false` shares)"
 
 
 def unpinned(command: str, arguments: Sequence[str]) -> str | None:
@@ -100,6 +136,8 @@ _VERSION = re.compile(r"[^@]@(?!latest$).+|[=<>~]=|^(?:git\+|https?:|file:|[./~]
 def _literal_secrets(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the server and the place of each secret that is written in the file itself."""
     data = read_document(read_text(path), str(path)).data
+    for place in _places({"env": _mapping(data).get("env")}):
+        yield "", f"a secret is written in `{place}`; use `${{NAME}}` and an `envFile`"
     for section in ("servers", "mcpServers"):
         for name, entry in _mapping(_mapping(data).get(section)).items():
             for place in _places(_mapping(entry)):

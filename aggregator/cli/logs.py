@@ -2,15 +2,26 @@
 
 import json
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from time import monotonic
 from typing import TextIO
 
+from aggregator.cli.spout import LOSS
 from aggregator.config import Config, ServerConfig
-from aggregator.secrecy import HIDDEN, is_secret, secret_arguments, without_secrets
+from aggregator.glyphs import on_its_lines, on_one_line
+from aggregator.rate import Rate
+from aggregator.secrecy import HIDDEN, forms, without_secrets
+
+logger = logging.getLogger(__name__)
 
 LEVELS = (logging.INFO, logging.DEBUG)
 """What is logged with `-v`, and with `-vv`."""
+LINES_PER_MINUTE = 60
+"""Lines about one server that are written in a minute; of more, only their number is."""
+TRACEBACKS_PER_MINUTE = 3
+"""How many of these say where in our code it was."""
 FACTS = ("server", "stream")
 """What a record may say beside its message: which server it is about, and where that wrote it."""
 
@@ -26,10 +37,39 @@ def set_up_logging(
     lines = Lines(as_json=form == "json")
     lines.expect(config)
     handler.setFormatter(lines)
+    handler.addFilter(Allotment())
     # Of what libraries say, only what ends everything is of interest to a person.
     logging.basicConfig(level=logging.CRITICAL, handlers=[handler], force=True)
     logging.getLogger("aggregator").setLevel((least, *LEVELS)[min(verbosity, len(LEVELS))])
     return lines
+
+
+def tell_of_loss(lines: int) -> None:
+    """Say that so many lines could not be written."""
+    logger.error(LOSS, lines)
+
+
+class Allotment(logging.Filter):
+    """Lets each server have only so much said of it: one that fails for ever would fill a disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = defaultdict[str, Rate](lambda: Rate(LINES_PER_MINUTE, within=60.0))
+        self._tracebacks = defaultdict[str, Rate](lambda: Rate(TRACEBACKS_PER_MINUTE, within=60.0))
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether a record is written; one that follows others that were not says so."""
+        about = str(vars(record).get("server", record.name))
+        now = monotonic()
+        rate = self._lines[about]
+        left_out = rate.refused
+        if not rate.admits(now):
+            return False
+        if left_out:
+            record.msg = f"{record.msg} ({left_out} lines before this one were left out)"
+        if record.exc_info and not self._tracebacks[about].admits(now):
+            record.exc_info = record.exc_text = None
+        return True
 
 
 class Lines(logging.Formatter):
@@ -47,9 +87,12 @@ class Lines(logging.Formatter):
         self._secrets = sorted(secrets, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line without what must not be read."""
+        """Return the line without what must not be read, and without what only looks like one."""
         facts = {name: vars(record)[name] for name in FACTS if name in vars(record)}
-        line = super().format(record)
+        whole = super().format(record)
+        # What follows the message is a traceback; its own words may hold what looks like a line.
+        traceback = on_its_lines(whole.removeprefix(record.message)).replace("\n", "\n  ")
+        line = on_one_line(self._discreet(record.message)) + traceback
         if self._as_json:
             return self._json(record, facts, self._discreet(line))
         words = "stderr: " if facts.get("stream") == "stderr" else ""
@@ -59,7 +102,7 @@ class Lines(logging.Formatter):
     def _json(self, record: logging.LogRecord, facts: Mapping[str, str], line: str) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields = {"time": moment, "level": record.levelname.lower(), **facts}
-        return json.dumps({**fields, "message": line}, ensure_ascii=False)
+        return json.dumps({**fields, "message": line}, ensure_ascii=True)
 
     def _discreet(self, text: str) -> str:
         for secret in self._secrets:
@@ -70,7 +113,6 @@ class Lines(logging.Formatter):
 def _secrets(servers: Iterable[ServerConfig]) -> Iterable[str]:
     """Yield what each server is given in confidence."""
     for server in servers:
-        for name, value in (*server.env.items(), *server.headers.items()):
-            if is_secret(name, value):
-                yield from {value, value.rpartition(" ")[2]}
-        yield from (value for _, value in secret_arguments(server.args))
+        for _, value in server.confidential():
+            yield from forms(value)
+        yield from filter(None, server.secrets.values())

@@ -2,13 +2,14 @@
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 
 from aggregator import __version__, garbage
-from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.environment import CommandError, Environment, ExitStatus, ToldError
 from aggregator.cli.parser import COMMANDS, make_parser
 from aggregator.errors import ConfigError
 from aggregator.files import in_words
@@ -17,7 +18,7 @@ Run = Callable[[argparse.Namespace, Environment], ExitStatus]
 
 _MODULES = {"import": "importing"}
 """Commands whose modules cannot have their names."""
-_WORDS = {"call": "arguments", "search": "query"}
+_WORDS = {"call": "arguments", "search": "query", "check": "servers"}
 """Commands that take any number of words, before, between and after their options."""
 
 
@@ -35,10 +36,7 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     except SystemExit as end:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
     except (ConfigError, CommandError) as error:
-        others = error.others if isinstance(error, ConfigError) else ()
-        for each in (error, *others[: MAX_COMPLAINTS - 1]):
-            environment.complain(str(each), each.hint)
-        return error.status if isinstance(error, CommandError) else ExitStatus.USAGE
+        return _complain(error, environment)
     except KeyboardInterrupt:
         environment.note("interrupted")
         return ExitStatus.INTERRUPTED
@@ -58,6 +56,12 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
         close = get_close_matches(first, COMMANDS, 1)
         hint = f"Did you mean `{close[0]}`?" if close else "`aggregator --help` lists the commands"
         raise CommandError(f"there is no command `{first}`", hint, ExitStatus.USAGE)
+    if first.startswith("--") and first not in ("--help", "--version"):
+        raise CommandError(
+            f"`{first}` stands before the command",
+            f"Write it behind: `aggregator COMMAND {first} …`",
+            ExitStatus.USAGE,
+        )
     options, rest = make_parser(environment).parse_known_args(arguments or [first])
     if rest:
         _gather(options, rest)
@@ -66,14 +70,34 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
 
 def _gather(options: argparse.Namespace, rest: list[str]) -> None:
     """Take words behind an option for more of those before it; argparse gives up on them."""
+    if options.command == "secret":
+        # Most likely it is the secret, so it is not repeated.
+        raise CommandError(
+            "a secret is not given on the command line, where others can see it",
+            "`aggregator secret set NAME` asks for it, or reads it from a pipe",
+            ExitStatus.USAGE,
+        )
     words = _WORDS.get(options.command)
     if words is None or any(each.startswith("-") for each in rest):
         raise CommandError(
-            f"unrecognized arguments: {' '.join(rest)}",
-            f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " "),
-            ExitStatus.USAGE,
+            f"unrecognized arguments: {' '.join(rest)}", _meant(options, rest), ExitStatus.USAGE
         )
     getattr(options, words).extend(rest)
+
+
+def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
+    """Say which option was most likely meant, or where they are listed."""
+    usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
+    strange = next((each for each in rest if each.startswith("--")), None)
+    if strange is None or options.command is None:
+        return usage
+    if options.command == "call" and rest[1:]:
+        return f"An argument of the tool is written `{strange.lstrip('-')}={rest[1]}`"
+    parser = argparse.ArgumentParser()
+    COMMANDS[options.command].add_options(parser)
+    known = re.findall(r"--[a-z][a-z-]+", parser.format_usage())
+    close = get_close_matches(strange.partition("=")[0], known, 1)
+    return f"Did you mean `{close[0]}`?" if close else usage
 
 
 def _command(options: argparse.Namespace) -> Run:
@@ -83,6 +107,15 @@ def _command(options: argparse.Namespace) -> Run:
     # use for what the others need.
     name = _MODULES.get(options.command, options.command)
     return import_module(f"aggregator.cli.{name}").run
+
+
+def _complain(error: ConfigError | CommandError, environment: Environment) -> ExitStatus:
+    """Say what is wrong, unless that has been said, and how the command ends for it."""
+    others = error.others if isinstance(error, ConfigError) else ()
+    told = () if isinstance(error, ToldError) else (error, *others[: MAX_COMPLAINTS - 1])
+    for each in told:
+        environment.complain(str(each), each.hint)
+    return error.status if isinstance(error, CommandError) else ExitStatus.USAGE
 
 
 def _version(_options: argparse.Namespace, environment: Environment) -> ExitStatus:

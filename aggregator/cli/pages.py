@@ -1,37 +1,46 @@
 """The catalog as text for people: plain columns, nothing that a pipe would mind."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from textwrap import fill, shorten
+from collections.abc import Mapping, Sequence
+from textwrap import indent
 from typing import Any
 
-from aggregator.cli.environment import Colour
+from aggregator.cli.paper import READABLE, Colour, Paper, fill, width_of
+from aggregator.glyphs import clean, escaped, on_its_lines, on_one_line
 
-Style = Callable[[str, Colour], str]
-"""Gives a text a colour, or leaves it as it is."""
-
-WIDTH = 100
-"""Columns a page may take."""
+LEAST_ROOM = 20
+"""Columns that text in the last column needs to be read there."""
 
 
 def as_json(value: object) -> str:
-    """Return a value as JSON that a person can read too."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    """Return a value as JSON that a person can read too: nothing in it is hidden, or lost."""
+    return escaped(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def overview(catalog: dict[str, Any], style: Style) -> str:
-    """Show every server, and what a client would see of them."""
+def overview(catalog: dict[str, Any], paper: Paper, there: str | None = None) -> str:
+    """Show every server, and what a client would see of them.
+
+    `there` is what commands about the same file are told, if there are any.
+    """
     servers: list[dict[str, Any]] = catalog["servers"]
     rows = [_server_row(server) for server in servers]
     head = ("SERVER", "STATE", "TOOLS", "TOKENS", "PROTOCOL", "ABOUT")
-    table = columns(head, rows, style=style)
-    return "\n\n".join([table, *_reasons(servers), _sums(catalog)])
+    table = columns(head, rows, paper)
+    advice = [paper.fill(catalog["advice"])] if catalog.get("advice") else []
+    return "\n\n".join([table, *_reasons(servers, paper, there), _sums(catalog, paper), *advice])
 
 
-def server_page(server: dict[str, Any], style: Style) -> str:
+def server_page(server: dict[str, Any], paper: Paper, there: str | None = None) -> str:
     """Show one server and its tools."""
-    head = f"{style(server['name'], 'bold')}: {style(server['state'], _colour(server['state']))}"
-    facts = [server.get("description"), server.get("version"), server.get("reason")]
+    head = f"{paper.paint(server['name'], 'bold')}: {_painted(server['state'], paper)}"
+    facts = [on_one_line(_about(server)), on_one_line(server.get("version") or "")]
+    if server["state"] == "idle":
+        facts.append("It starts when one of its tools is called")
+        facts.append(_last_time(server))
+    elif server["state"] != "ready":
+        facts.append(why_not(server))
+    if server.get("perClient"):
+        facts.append(_own(server))
     rows = [
         (
             tool["name"],
@@ -41,14 +50,56 @@ def server_page(server: dict[str, Any], style: Style) -> str:
         )
         for tool in server["tools"]
     ]
-    parts = [head, *(fill(fact, WIDTH) for fact in facts if fact)]
+    parts = [head, *(paper.fill(fact, hanging="") for fact in facts if fact)]
     text = "\n".join(parts)
-    none = "It offers no tools" if server["state"] == "ready" else ""
-    table = columns(("TOOL", "LOADED", "TOKENS", "ABOUT"), rows, style=style) if rows else none
-    refused = "\n".join(f"refused: {sentence}" for sentence in server.get("refused", ()))
-    said = "\n".join(f"  {line}" for line in server["stderr"])
+    none = _no_tools(server) if is_known(server) else ""
+    table = columns(("TOOL", "LOADED", "TOKENS", "ABOUT"), rows, paper) if rows else none
+    oddities = [f"refused: {sentence}" for sentence in server.get("refused", ())]
+    oddities += [f"without effect: {sentence}" for sentence in server.get("unmatched", ())]
+    oddities += [_drifted(each) for each in server.get("drift", ())]
+    oddities += [_next_step(server, there)] if server.get("drift") and there is not None else []
+    oddities += [f"It {noise_of(server)}"] if server.get("noise") else []
+    refused = "\n".join(paper.fill(on_one_line(each)) for each in oddities)
+    said = "\n".join(paper.fill(clean(line), "  ") for line in server["stderr"])
     words = f"It wrote to stderr:\n{said}" if said else ""
     return "\n\n".join(part for part in (text, table, refused, words) if part)
+
+
+def _own(server: dict[str, Any]) -> str:
+    """Say that each client has a process of a server to itself, and how many do."""
+    number = server.get("processes")
+    now = "" if number is None else f": {number} {'process' if number == 1 else 'processes'} now"
+    return f"Where clients share it, each has its own process{now}"
+
+
+def _no_tools(server: dict[str, Any]) -> str:
+    if any(each["withheld"] for each in server.get("drift", ())):
+        return "All its tools are withheld until they are approved"
+    return "It offers no tools, or none that `tools` allows"
+
+
+def _next_step(server: dict[str, Any], there: str | None) -> str:
+    """Say which commands help where tools are not as they were approved."""
+    name = server["name"]
+    return (
+        f"`aggregator lock --diff {name}{there}` shows old and new, "
+        f"`aggregator approve {name}{there}` approves them"
+    )
+
+
+def _drifted(drift: dict[str, Any]) -> str:
+    """Say how a tool differs from what was approved."""
+    what = "withheld" if drift["withheld"] else "changed"
+    return f"{what}: `{drift.get('name') or drift['tool']}` {', '.join(drift['details'])}"
+
+
+def noise_of(server: dict[str, Any]) -> str:
+    """Say how much a server has written where only messages belong."""
+    lines = counted(server["noise"], "line")
+    return (
+        f"wrote {lines} besides messages to its standard output, which were passed over; "
+        "what is for people belongs on standard error"
+    )
 
 
 def tool_page(tool: dict[str, Any]) -> str:
@@ -57,85 +108,158 @@ def tool_page(tool: dict[str, Any]) -> str:
     loaded = "always loaded" if tool["alwaysLoad"] else "deferred"
     head = f"{tool['name']} ({tool['server']}, {loaded}, about {tool['tokens']:,} tokens)"
     rest = {key: value for key, value in definition.items() if key not in ("name", "description")}
-    about = definition.get("description") or "It does not say what it does"
-    return f"{head}\n\n{about}\n\n{json.dumps(rest, ensure_ascii=False, indent=2)}"
+    about = on_its_lines(definition.get("description") or "It does not say what it does")
+    # Indented, so that none of its lines passes for one of ours.
+    return f"{head}\n\n{indent(about, '  ')}\n\n{as_json(rest)}"
 
 
-def columns(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, style: Style = lambda text, _: text
-) -> str:
-    """Align rows under a head; the last column takes what room is left."""
-    table = [head, *rows]
-    widths = [max(len(row[at]) for row in table) for at in range(len(head) - 1)]
-    room = max(20, WIDTH - sum(widths) - 2 * len(widths))
-    lines = [style(_row(head, widths, room), "bold")]
-    lines.extend(_row(row, widths, room, style) for row in rows)
+def columns(head: Sequence[str], rows: Sequence[Sequence[str]], paper: Paper) -> str:
+    """Align rows under a head; the last column takes what room is left.
+
+    What a narrow page has no room for stands on further lines, and where not even the other
+    columns fit, each row becomes a paragraph.
+    """
+    table = [[on_one_line(cell) for cell in row] for row in rows]
+    widths = [max(width_of(row[at]) for row in (head, *table)) for at in range(len(head) - 1)]
+    taken = sum(widths) + 2 * len(widths)
+    longest = max((width_of(row[-1]) for row in (head, *table)), default=0)
+    if paper.width - taken < min(longest, LEAST_ROOM):
+        return "\n".join(_paragraph(head, row, paper) for row in table)
+    room = paper.width - taken
+    shown = max(room, READABLE - taken)
+    lines = [paper.paint("  ".join([*map(_padded, head, widths), head[-1]]), "bold")]
+    for row in table:
+        about = fill(paper.cut(row[-1], shown), room, hanging="").split("\n")
+        # Coloured only after it is aligned: the codes of a colour have no width.
+        cells = [_coloured(_padded(*each), paper) for each in zip(row, widths, strict=False)]
+        lines.append("  ".join([*cells, about[0]]).rstrip())
+        lines.extend(" " * taken + line for line in about[1:])
     return "\n".join(lines)
 
 
-def _row(
-    row: Sequence[str], widths: Sequence[int], room: int, style: Style = lambda text, _: text
-) -> str:
-    # Coloured only after it is aligned: the codes of a colour have no width.
-    cells = [
-        style(cell.ljust(width), _COLOURS[cell]) if cell in _COLOURS else cell.ljust(width)
-        for cell, width in zip(row, widths, strict=False)
+def _paragraph(head: Sequence[str], row: Sequence[str], paper: Paper) -> str:
+    """Write a row on lines of its own: its name, then what there is to say of it."""
+    facts = [
+        f"{title.lower()} {cell}"
+        for title, cell in zip(head[1:-1], row[1:-1], strict=True)
+        if cell not in ("", "-")
     ]
-    return "  ".join([*cells, shorten(row[-1], room, placeholder="…")]).rstrip()
+    about = paper.cut(row[-1], READABLE)
+    parts = [", ".join(facts), about]
+    lines = [paper.fill(part, "  ", "  ") for part in parts if part]
+    return "\n".join([paper.paint(row[0], "bold"), *lines])
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell + " " * (width - width_of(cell))
+
+
+def _coloured(cell: str, paper: Paper) -> str:
+    colour = _COLOURS.get(cell.rstrip())
+    return cell if colour is None else paper.paint(cell, colour)
 
 
 _COLOURS: Mapping[str, Colour] = {
     "ready": "green",
     "fine": "green",
+    "idle": "green",
     "pending": "yellow",
     "warning": "yellow",
+    "needs login": "yellow",
     "failed": "red",
     "error": "red",
 }
 
 
-def _colour(state: str) -> Colour:
-    return _COLOURS.get(state, "bold")
+def _painted(state: str, paper: Paper) -> str:
+    return paper.paint(state, _COLOURS.get(state, "bold"))
 
 
 def _server_row(server: dict[str, Any]) -> tuple[str, ...]:
-    ready = server["state"] == "ready"
+    known = is_known(server)
     return (
         server["name"],
         server["state"],
-        str(server["tools"]) if ready else "-",
-        f"{server['tokens']:,}" if ready else "-",
-        server["protocol"] if ready else "-",
-        server["description"],
+        str(server["tools"]) if known else "-",
+        f"{server['tokens']:,}" if known else "-",
+        server["protocol"] if known else "-",
+        _about(server),
     )
 
 
-def _reasons(servers: Sequence[dict[str, Any]]) -> list[str]:
-    lines = [_reason(server) for server in servers if server["state"] != "ready"]
-    refused = [
-        f"{server['name']}: {sentence}"
+def _about(server: dict[str, Any]) -> str:
+    """Return what the file says of a server or, without that, what it says of itself."""
+    return server["description"] or server.get("about", "")
+
+
+def _reasons(
+    servers: Sequence[dict[str, Any]], paper: Paper, there: str | None = None
+) -> list[str]:
+    lines = [_reason(server, paper) for server in servers if not is_known(server)]
+    lines += [
+        paper.fill(f"{server['name']}: {_last_time(server)}")
         for server in servers
-        for sentence in server.get("refused", ())
+        if is_known(server) and server["reason"]
     ]
-    return ["\n".join([*lines, *refused])] if lines or refused else []
+    refused = [
+        paper.fill(on_one_line(f"{server['name']}: {sentence}"))
+        for server in servers
+        for sentence in (*server.get("refused", ()), *server.get("unmatched", ()))
+    ]
+    drifted = [paper.fill(changed(server, there)) for server in servers if server.get("drift")]
+    told = [*lines, *refused, *drifted]
+    return ["\n".join(told)] if told else []
 
 
-def _reason(server: dict[str, Any]) -> str:
+def _last_time(server: dict[str, Any]) -> str:
+    """Say why a server that rests did not start when it was needed, if it did not."""
+    return f"The last time it did not start: {why_not(server)}" if server["reason"] else ""
+
+
+def changed(server: dict[str, Any], there: str | None = None) -> str:
+    """Say how much of a server is not as it was approved, and what helps."""
+    number = len(server["drift"])
+    withheld = sum(each["withheld"] for each in server["drift"])
+    rest = f", {withheld} of them withheld" if withheld else ""
+    step = f"; {_next_step(server, there)}" if there is not None else ""
+    return f"{server['name']}: {counted(number, 'tool')} changed since approved{rest}{step}"
+
+
+def _reason(server: dict[str, Any], paper: Paper) -> str:
     """Say why a server is not ready, wrapped so that it stays readable."""
-    said = server["reason"] or "still starting"
+    said = why_not(server)
     phase = f", {server['phase']}" if server.get("phase", "starting") != "starting" else ""
     text = f"{server['name']}: {said} (for {server['seconds']:g} s{phase})"
-    return fill(text, WIDTH, subsequent_indent="  ", break_long_words=False)
+    return paper.fill(text)
 
 
-def _sums(catalog: dict[str, Any]) -> str:
+def _sums(catalog: dict[str, Any], paper: Paper) -> str:
     tools: list[dict[str, Any]] = catalog["tools"]
     visible: list[str] = catalog["visible"]
-    ready = sum(1 for server in catalog["servers"] if server["state"] == "ready")
+    states = [server["state"] for server in catalog["servers"]]
+    idle = f", {states.count('idle')} idle until called" if "idle" in states else ""
     deferred = [tool for tool in tools if tool["name"] not in visible]
     tokens = sum(tool["tokens"] for tool in deferred)
-    return (
-        f"{ready} of {len(catalog['servers'])} servers ready, {len(tools)} tools\n"
+    return paper.fill(
+        f"{states.count('ready')} of {counted(len(states), 'server')} ready{idle}, "
+        f"{counted(len(tools), 'tool')}\n"
         f"A client sees {len(visible)}: {', '.join(visible) or 'nothing'}\n"
-        f"Deferred until searched for: {len(deferred)} tools, about {tokens:,} tokens"
+        f"Deferred until searched for: {counted(len(deferred), 'tool')}, about {tokens:,} tokens"
     )
+
+
+def is_known(server: dict[str, Any]) -> bool:
+    """Return whether it is known what a server offers, and it can be called."""
+    return server["state"] in ("ready", "idle")
+
+
+def why_not(server: dict[str, Any], within: float | None = None) -> str:
+    """Say why a server is not ready, in the same words wherever it is said."""
+    if server["reason"]:
+        return on_one_line(server["reason"])
+    return "still starting" if within is None else f"it was not ready within {within:g} s"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words that go with it."""
+    return f"{number:,} {what if number == 1 else f'{what}s'}"

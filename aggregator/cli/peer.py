@@ -5,6 +5,7 @@ and commands answer a second sooner.
 """
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -12,21 +13,31 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
 from aggregator import __version__
-from aggregator.cli.environment import CommandError, Environment
+from aggregator.cli.environment import CommandError, Environment, ToldError
+from aggregator.cli.live import LiveLine
+from aggregator.events import OURSELVES
+from aggregator.inspection import SERVERS_URI
 
 PROTOCOL = "2026-07-28"
-NAME = "aggregator-cli"
 PATIENCE = 700.0
 """Seconds to wait for any one answer: longer than any call may take by default."""
+SILENCE = 0.5
+"""Seconds after which a person wonders what is waited for."""
 PARTING = 10.0
 """Seconds that `serve` has to stop its servers once its client has left."""
+NAMED = 3
+"""Servers that are named where there may be many."""
+GIVEN_UP = ("failed", "needs login")
+"""The states of servers that nothing runs for."""
+READ_AT_ONCE = 1 << 16
+"""Bytes that are read at once."""
 LAST_LINES = 20
 """Lines of a server's stderr that are shown when it fails."""
 
@@ -40,6 +51,7 @@ class AnswerError(Exception):
     def __init__(self, error: Json) -> None:
         super().__init__(str(error.get("message", "no reason given")))
         self.code = error.get("code")
+        self.data: object = error.get("data")
 
 
 class Peer(ABC):
@@ -55,9 +67,13 @@ class Peer(ABC):
         return time.monotonic() - self.began
 
     def request(
-        self, method: str, params: Mapping[str, Any], on_progress: OnProgress | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+        capabilities: Mapping[str, Any] | None = None,
     ) -> Json:
-        """Return the answer to a request.
+        """Return the answer to a request; capabilities are what may be asked of us for it.
 
         Raises:
             AnswerError: The answer is an error.
@@ -66,8 +82,8 @@ class Peer(ABC):
         number = next(self._numbers)
         meta: Json = {
             "io.modelcontextprotocol/protocolVersion": PROTOCOL,
-            "io.modelcontextprotocol/clientInfo": {"name": NAME, "version": __version__},
-            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": OURSELVES, "version": __version__},
+            "io.modelcontextprotocol/clientCapabilities": dict(capabilities or {}),
             "progressToken": number,
         }
         sent = {**params, "_meta": {**params.get("_meta", {}), **meta}}
@@ -117,17 +133,58 @@ class Child(Peer):
         super().__init__()
         self._process = process
         self._log = log
+        self._names: list[str] = []
         self._received: queue.SimpleQueue[Json | None] = queue.SimpleQueue()
         threading.Thread(target=self._receive, daemon=True).start()
 
     def last_words(self, server: str) -> list[str]:
-        """Return the last lines that a server wrote to its stderr."""
+        """Return the last lines that a server wrote, besides messages."""
         said = [
             line["message"]
             for line in self._lines()
-            if (line.get("server"), line.get("stream")) == (server, "stderr")
+            if line.get("server") == server and line.get("stream") in ("stderr", "stdout")
         ]
         return list(dict.fromkeys(said))[-LAST_LINES:]
+
+    def read(self, uri: str) -> Json:
+        """Read a document, and keep in mind which servers there are."""
+        document = super().read(uri)
+        if uri == SERVERS_URI:
+            # Whatever is not given up may have a process that has to end.
+            live = [each for each in document["servers"] if each["state"] not in GIVEN_UP]
+            self._names = [str(each["name"]) for each in live]
+        return document
+
+    def part(self, environment: Environment, *, is_hurried: bool = False) -> None:
+        """Leave as a client does.
+
+        Servers that are slow to end keep the time they have, but nobody has to wait for it: what
+        we leave ends them, and its watchdog if it cannot. Whoever wants to end what is under way
+        is told what that waits for.
+        """
+        with suppress(OSError):
+            if self._process.stdin:
+                self._process.stdin.close()
+        try:
+            self._process.wait(SILENCE)
+        except subprocess.TimeoutExpired:
+            if is_hurried:
+                self._await_end(environment)
+            else:
+                # Where we live on, it is not left a zombie.
+                threading.Thread(target=self._process.wait, daemon=True).start()
+
+    def _await_end(self, environment: Environment) -> None:
+        line = LiveLine(environment)
+        waiting = f"waiting for {_some(self._names)} to end; Ctrl-C again ends them at once"
+        (line.show if line.is_seen else environment.note)(waiting)
+        try:
+            self._process.wait(PARTING)
+        except subprocess.TimeoutExpired:
+            self._process.terminate()
+            self._process.wait()
+        finally:
+            line.clear()
 
     def _exchange(self, request: Json) -> Iterator[Json]:
         self._send(request)
@@ -163,8 +220,9 @@ class Child(Peer):
     def _receive(self) -> None:
         stream = self._process.stdout
         assert stream is not None  # noqa: S101 - it was asked for
-        for line in stream:
-            self._received.put(json.loads(line))
+        with stream:
+            for line in _lines_of(stream.fileno()):
+                self._received.put(json.loads(line))
         self._received.put(None)
 
     def _gone(self) -> CommandError:
@@ -174,34 +232,54 @@ class Child(Peer):
         return CommandError(f"`aggregator serve` ended with status {status}", said or None)
 
 
+def _lines_of(descriptor: int) -> Iterator[bytes]:
+    """Yield what comes line by line; who leaves meanwhile need not wait for what is held here.
+
+    A buffered stream that a thread reads from can be closed only once something has come.
+    """
+    parts: list[bytes] = []
+    while chunk := os.read(descriptor, READ_AT_ONCE):
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            yield b"".join([*parts, line])
+            parts.clear()
+        parts.append(rest)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name a few servers."""
+    if not names:
+        return "the servers"
+    shown = ", ".join(f"`{name}`" for name in names[:NAMED])
+    return f"{shown} and {len(names) - NAMED} more" if names[NAMED:] else shown
+
+
 @contextmanager
-def serving(config: Path, environment: Environment) -> Generator[Peer]:
-    """Run `serve` for the length of the block."""
+def serving(
+    config: Path, environment: Environment, only: Collection[str] = (), *, afresh: bool = False
+) -> Generator[Peer]:
+    """Run `serve` for the length of the block, with some servers or all; tell of errors at once.
+
+    Of what servers offered in another run, nothing counts for one that is to start `afresh`.
+    """
     command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
+    chosen = [f"--only={name}" for name in only] + ["--afresh"] * afresh
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(  # noqa: S603 - our own program
-            [*command, "-v", "--log-format", "json"],
+            [*command, *chosen, "-v", "--log-format", "json"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             env=dict(environment.variables),
         )
+        child = Child(process, log)
         try:
-            yield Child(process, log)
+            yield child
+        except KeyboardInterrupt:
+            child.part(environment, is_hurried=True)
+            raise
+        except CommandError as error:
+            environment.complain(str(error), error.hint)
+            raise ToldError(str(error), error.hint, error.status) from None
         finally:
-            _part(process)
-
-
-def _part(process: "subprocess.Popen[bytes]") -> None:
-    """Leave as a client does, and make sure that nothing stays behind."""
-    with suppress(OSError):
-        if process.stdin:
-            process.stdin.close()
-    try:
-        process.wait(PARTING)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        process.wait()
-    finally:
-        if process.stdout:
-            process.stdout.close()
+            child.part(environment)

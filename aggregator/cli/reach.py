@@ -1,33 +1,38 @@
 """Talk to an aggregator that serves over HTTP already."""
 
+import argparse
 import json
+import re
 from collections.abc import Iterable, Iterator
 from http.client import HTTPException
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.parser.options import TOKEN_VARIABLE
 from aggregator.cli.peer import PATIENCE, PROTOCOL, Json, Peer
+from aggregator.files import in_words
+from aggregator.json import is_plain_object
 from aggregator.memory import state_path
 
-TOKEN_VARIABLE = "AGGREGATOR_TOKEN"  # noqa: S105 - its name
 DATA = b"data:"
+_HOST = re.compile(r"[\w.-]+(:\d+)?(/[\w./-]*)?\Z", re.ASCII)
+"""What lacks only the beginning of an address; nothing in it can be a secret."""
+MAX_ERROR = 1 << 20
+"""Bytes of an error that are read."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Remote(Peer):
     """An aggregator behind an address."""
 
-    def __init__(self, url: str, environment: Environment) -> None:
+    def __init__(self, url: str, token: str | None) -> None:
         super().__init__()
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise CommandError(
-                "`--url` must begin with http:// or https://", status=ExitStatus.USAGE
-            )
         self._url = url
-        self._place = f"{parts.scheme}://{parts.hostname}:{parts.port or ''}".rstrip(":")
-        self._token = _token(environment, local=parts.hostname in ("127.0.0.1", "localhost", "::1"))
+        self._place = _place(url)
+        self._token = token
         # A token is for the one it is meant for, and no proxy in between.
         self._opener = build_opener(ProxyHandler({}))
 
@@ -48,19 +53,66 @@ class Remote(Peer):
             with self._opener.open(sent, timeout=PATIENCE) as answer:
                 yield from _messages(answer, answer.headers.get_content_type())
         except HTTPError as error:
-            raise self._refused(error) from None
+            # An answer is one whatever its status is: `404` is also said of what a tool lacks.
+            if (answer := _error_in(error)) is None:
+                raise self._refused(error) from None
+            yield answer
         except (OSError, HTTPException, ValueError) as error:
             raise CommandError(
                 f"`{self._place}` did not answer: {_reason(error)}",
-                "`aggregator serve --http PORT` says its address when it starts",
+                "It speaks HTTP without encryption: write `http://`"
+                if "wrong_version_number" in _reason(error)
+                else "`aggregator serve --http PORT` says its address when it starts",
+                ExitStatus.UNREACHED,
             ) from None
 
     def _refused(self, error: HTTPError) -> CommandError:
         with error:
-            token = f"Set `{TOKEN_VARIABLE}` to its token"
+            token = f"Set `{TOKEN_VARIABLE}` to its token, or name its file with `--token-file`"
+            if self._token:
+                token = f"The token that it was shown is not its own. {token}"
             hints = {401: token, 403: token, 404: f"An aggregator serves at `{self._place}/mcp`"}
             said = f"`{self._place}` refused: {error.code} {error.reason}"
-            return CommandError(said, hints.get(error.code))
+            return CommandError(said, hints.get(error.code), ExitStatus.UNREACHED)
+
+
+def _error_in(response: HTTPError) -> Json | None:
+    """Return the JSON-RPC error that a refusal holds, if it answers a request of ours."""
+    if response.headers.get_content_type() != "application/json":
+        return None
+    try:
+        message: object = json.loads(response.read(MAX_ERROR))
+    except (OSError, HTTPException, ValueError):
+        return None
+    if not is_plain_object(message) or "error" not in message or message.get("id") is None:
+        return None
+    return message
+
+
+def _place(url: str) -> str:
+    """Return where an address leads, without what is secret in it.
+
+    Raises:
+        CommandError: It leads nowhere.
+    """
+    try:
+        parts = urlsplit(url)
+        place = f"{parts.scheme}://{parts.hostname}:{parts.port or ''}".rstrip(":")
+    except ValueError as error:
+        raise CommandError(f"`--url` is no address: {error}", status=ExitStatus.USAGE) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise CommandError(
+            "`--url` must begin with http:// or https://",
+            f"Did you mean `{_likely(url)}`?" if _HOST.match(url) else None,
+            ExitStatus.USAGE,
+        )
+    return place
+
+
+def _likely(url: str) -> str:
+    """Return the address that is most likely meant by a host and a port, or a port alone."""
+    host = f"127.0.0.1:{url}" if url.isdecimal() else url
+    return f"http://{host}" if "/" in host else f"http://{host}/mcp"
 
 
 def _reason(error: Exception) -> str:
@@ -78,14 +130,33 @@ def _messages(lines: Iterable[bytes], kind: str) -> Iterator[Json]:
             yield json.loads(line[len(DATA) :])
 
 
-def _token(environment: Environment, *, local: bool) -> str | None:
-    """Return the token to show: the one that is set, or our own for a server of our own."""
+def shown_token(options: argparse.Namespace, environment: Environment) -> str | None:
+    """Return the token to show: the one that is given, or our own for a server of our own.
+
+    Raises:
+        CommandError: The file that is named holds none.
+    """
+    if options.token_file is not None:
+        return _read_token(environment.directory / Path(options.token_file).expanduser())
     if given := environment.variables.get(TOKEN_VARIABLE):
         return given
     state = state_path(environment.variables, environment.platform)
-    if not local or state is None:
+    if urlsplit(_place(options.url)).hostname not in _LOOPBACK or state is None:
         return None
     try:
         return state.with_name("http-token").read_text(encoding="utf-8").strip()
-    except OSError:
+    except (OSError, ValueError):
         return None
+
+
+def _read_token(path: Path) -> str:
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = in_words(error) if isinstance(error, OSError) else "it is no text"
+        raise CommandError(
+            f"the token file `{path}` cannot be read: {reason}", status=ExitStatus.USAGE
+        ) from None
+    if not token or not token.isascii() or not token.isprintable():
+        raise CommandError(f"the token file `{path}` holds no token", status=ExitStatus.USAGE)
+    return token

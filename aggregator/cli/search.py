@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from aggregator.cli.config_file import config_path, read_config
-from aggregator.cli.environment import Environment, ExitStatus
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.opening import opened
 from aggregator.cli.pages import as_json
-from aggregator.cli.peer import serving
 from aggregator.cli.starting import await_servers, is_starting
-from aggregator.toolsearch import EXPLAIN, TOOL_SEARCH
+from aggregator.cli.unready import status_of
+from aggregator.config.values import MAX_RESULTS
+from aggregator.names import RESERVED
+from aggregator.toolsearch import EXPLAIN
 
 PATIENCE = 5.0
 """Seconds that are given to what tools mean, where the extra for that is installed."""
@@ -22,26 +24,39 @@ Explained = dict[str, Any]
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Search as a model does and print the answer it would read."""
     query = " ".join(options.query)
-    with serving(config_path(options.config, environment), environment) as peer:
-        config = read_config(options, environment)
-        servers = await_servers(peer, environment, options.wait)
-        limit: int = options.max_results or config.settings.max_results
+    limit: int | None = options.max_results
+    if limit is not None and limit > MAX_RESULTS:
+        raise CommandError(
+            f"`--max-results` can be {MAX_RESULTS} at the most, and is {limit}",
+            status=ExitStatus.USAGE,
+        )
+    with opened(options, environment) as peer:
+        quiet = options.url is not None
+        servers = await_servers(peer, environment, options.wait, quiet=quiet)
         # A model that asks later gets what is not known in the first moment, too; but a server
         # that has not come in all the time there was is not waited for once more.
         patience = 0 if any(map(is_starting, servers)) else min(options.wait, PATIENCE)
-        asked = {"query": query, "max_results": limit, "wait": patience}
-        result = peer.call(TOOL_SEARCH, asked, meta={EXPLAIN: bool(options.explain)})
+        asked = {"query": query, "wait": patience} | ({"max_results": limit} if limit else {})
+        asked |= {"offset": options.offset} if options.offset else {}
+        # Whatever it is called here, it answers to this name, too.
+        result = peer.call(RESERVED.search, asked, meta={EXPLAIN: bool(options.explain)})
+        _show(query, result, options, environment)
+    return status_of(servers)
+
+
+def _show(
+    query: str, result: dict[str, Any], options: argparse.Namespace, environment: Environment
+) -> None:
     text: str = result["content"][0]["text"]
     facts: dict[str, Any] = result["_meta"]["aggregator/search"]
     explained: list[Explained] | None = facts.pop("explained", None)
     if options.json:
         why = {} if explained is None else {"hits": explained}
         environment.say(as_json({"query": query, "text": text, "facts": facts, **why}))
-        return ExitStatus.FINE
+        return
     environment.say(text)
     if explained is not None:
-        environment.say("\n" + _why(query, explained))
-    return ExitStatus.FINE
+        environment.say("\n" + _why(query, explained, is_found=bool(facts["matches"])))
 
 
 TOGETHER = {
@@ -49,13 +64,16 @@ TOGETHER = {
     "together": "words side by side",
     "named": "words of its name",
     "hosted": "words of its server's name",
+    "outdated": "it says that it is deprecated",
 }
 """What words bring together, in words."""
 
 
-def _why(query: str, explained: Sequence[Explained]) -> str:
+def _why(query: str, explained: Sequence[Explained], *, is_found: bool) -> str:
     if not explained:
-        return f"Nothing was ranked for `{query}`: names and overviews are looked up"
+        looked_up = "they are looked up by their names"
+        why = looked_up if is_found else "there is nothing to explain"
+        return f"No tool was ranked for `{query}`: {why}"
     return "\n".join(["Why these:", *(_reasons(at, each) for at, each in enumerate(explained, 1))])
 
 

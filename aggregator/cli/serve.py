@@ -12,8 +12,9 @@ import anyio
 from aggregator.app import Expect, serve_http, serve_standard_streams
 from aggregator.cli.config_file import read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.logs import set_up_logging
+from aggregator.cli.logs import set_up_logging, tell_of_loss
 from aggregator.config import Config
+from aggregator.descriptors import raise_limit
 from aggregator.memory import state_path
 
 EVENT_LOOP = {"use_uvloop": find_spec("uvloop") is not None}
@@ -28,14 +29,28 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     _check(options)
     _check_platform(environment)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    config = read_config(options, environment)
+    raise_limit()
+    # A client shows what we say as errors, and programs wait for the address that is said first.
+    config = read_config(options, environment, quiet=not environment.stderr.isatty())
+    if options.only:
+        config = config.only(options.only)
+    if options.afresh:
+        config = config.afresh()
     # A client shows what we say as errors; over HTTP a person or a service reads it.
     least = logging.ERROR if options.http is None else logging.WARNING
+    if environment.spout is not None:
+        environment.spout.never_wait(tell_of_loss)
     form: str = options.log_format
     lines = set_up_logging(config, options.verbose, form, environment.stderr, least)
     if options.http is None:
         _greet(environment)
-        serve = partial(serve_standard_streams, config, environment.variables, lines.expect)
+        serve = partial(
+            serve_standard_streams,
+            config,
+            environment.variables,
+            lines.expect,
+            environment.herald,
+        )
         anyio.run(serve, backend_options=EVENT_LOOP)
     else:
         _serve_http(config, options, environment, lines.expect)
@@ -48,7 +63,7 @@ def _check(options: argparse.Namespace) -> None:
     Raises:
         CommandError: An option needs another.
     """
-    for option in ("no_auth", "allow_host") if options.http is None else ():
+    for option in ("no_auth", "allow_host", "token_file") if options.http is None else ():
         if getattr(options, option):
             raise CommandError(
                 f"`--{option.replace('_', '-')}` is of use only with `--http`",
@@ -81,16 +96,18 @@ def _serve_http(
 ) -> None:
     # A client that starts us over stdio does not wait for what HTTP takes.
     from aggregator.upstream.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
-    from aggregator.upstream.http.serving import Access, Listener  # noqa: PLC0415 - see above
+    from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener  # noqa: PLC0415 - see above
 
     try:
         binding = parse_binding(options.http)
     except BindingError as error:
         raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
     try:
-        token_file = None if options.no_auth else _token_file(environment)
+        given = None if options.token_file else environment.variables.get(FROM_ENVIRONMENT)
+        token = None if options.no_auth else given or None
+        token_file = None if options.no_auth or token else _token_file(options, environment)
         names = tuple(options.allow_host)
-        listener = Listener(Access(binding, token_file, names, say=environment.note))
+        listener = Listener(Access(binding, token_file, token, names, say=environment.note))
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:
@@ -100,7 +117,9 @@ def _serve_http(
         listener.close()
 
 
-def _token_file(environment: Environment) -> Path:
+def _token_file(options: argparse.Namespace, environment: Environment) -> Path:
+    if options.token_file:
+        return environment.directory / Path(options.token_file).expanduser()
     state = state_path(environment.variables, environment.platform)
     if state is None:
         raise CommandError("there is no place for the token", "Set HOME or XDG_STATE_HOME")

@@ -5,11 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aggregator.cli.environment import Environment
+from aggregator.cli.live import LiveLine
+from aggregator.cli.pages import counted, why_not
 from aggregator.cli.peer import Peer
+from aggregator.glyphs import on_one_line
 from aggregator.inspection import SERVERS_URI
 
 INTERVAL = 0.05
 """Seconds between two looks at servers that are starting."""
+
+TURNS = 4
+"""Times as long as one server may take all have, whose turns come as the machine can bear it."""
 
 Server = dict[str, Any]
 
@@ -25,18 +31,21 @@ def await_servers(
     """Wait until no server is on its way any more, or until it is enough, and say how it goes."""
     # Servers are started once a client has its first list.
     peer.request("tools/list", {})
-    progress = _Progress(environment, quiet=quiet)
+    line = LiveLine(environment)
+    progress = _Progress(environment, line, quiet=quiet)
     deadline = time.monotonic() + wait
+    servers: list[Server] = []
     try:
         while True:
-            servers: list[Server] = peer.read(SERVERS_URI)["servers"]
+            servers = peer.read(SERVERS_URI)["servers"]
             progress.show(servers, peer.seconds)
             starting = [server for server in servers if is_starting(server)]
             if not starting or enough(servers) or time.monotonic() >= deadline:
                 return servers
             time.sleep(INTERVAL)
     finally:
-        clear_line(environment)
+        line.clear()
+        progress.conclude(servers)
 
 
 def is_starting(server: Server) -> bool:
@@ -44,35 +53,25 @@ def is_starting(server: Server) -> bool:
     return server["state"] == "pending" and server["phase"] == "starting"
 
 
-def tell_progress(environment: Environment, params: Mapping[str, Any]) -> None:
+def how_far(params: Mapping[str, Any]) -> str:
     """Say how far a call has come."""
     done, total, message = (params.get(key) for key in ("progress", "total", "message"))
     far = f"{done:g} of {total:g}" if total else f"{done:g}"
-    line = f"{far}: {message}" if message else far
-    if environment.stderr.isatty():
-        print(f"\r\x1b[K{line[:99]}", end="", file=environment.stderr, flush=True)
-    else:
-        environment.note(line)
-
-
-def clear_line(environment: Environment) -> None:
-    """Take a live line away."""
-    if environment.stderr.isatty():
-        print("\r\x1b[K", end="", file=environment.stderr, flush=True)
+    return on_one_line(f"{far}: {message}" if message else far)
 
 
 class _Progress:
     """What has been said about servers so far."""
 
-    def __init__(self, environment: Environment, *, quiet: bool) -> None:
+    def __init__(self, environment: Environment, line: LiveLine, *, quiet: bool) -> None:
         self._environment = environment
-        self._live = environment.stderr.isatty()
+        self._line = line
         self._quiet = quiet
         self._settled: set[str] = set()
 
     def show(self, servers: Sequence[Server], seconds: float) -> None:
         """Say what is new."""
-        if self._live:
+        if self._line.is_seen:
             self._redraw(servers, seconds)
             return
         for server in () if self._quiet else servers:
@@ -80,17 +79,33 @@ class _Progress:
                 self._settled.add(server["name"])
                 self._environment.note(_line(server, seconds))
 
+    def conclude(self, servers: Sequence[Server]) -> None:
+        """Say what a person at the terminal would not see, as the result goes elsewhere."""
+        if not self._line.is_seen or self._environment.stdout.isatty() or self._quiet:
+            return
+        for server in servers:
+            if server["state"] != "ready":
+                self._environment.warn(f"{server['name']}: {why_not(server)}")
+
     def _redraw(self, servers: Sequence[Server], seconds: float) -> None:
         names = [server["name"] for server in servers if is_starting(server)]
+        if not names:
+            self._line.clear()
+            return
         shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
         done = len(servers) - len(names)
-        line = f"{done} of {len(servers)} servers started ({seconds:.1f} s); starting {shown}"
-        print(f"\r\x1b[K{line[:99]}", end="", file=self._environment.stderr, flush=True)
+        of_all = f"; {done} of {len(servers)} servers have started" if servers[1:] else ""
+        self._line.show(f"{seconds:.0f} s: starting {shown}{of_all}")
 
 
 def _line(server: Server, seconds: float) -> str:
     if server["state"] == "ready":
         after = max(0.0, seconds - server["seconds"])
-        return f"{server['name']}: ready after {after:.1f} s with {server['tools']} tools"
-    what = "failed" if server["state"] == "failed" else server["phase"]
-    return f"{server['name']}: {what}: {server['reason'] or 'no reason given'}"
+        return (
+            f"{server['name']}: ready after {after:.1f} s with {counted(server['tools'], 'tool')}"
+        )
+    if server["state"] == "idle":
+        return f"{server['name']}: idle, with {counted(server['tools'], 'tool')}"
+    # Why it is so, the result says.
+    what = server["phase"] if server["state"] == "pending" else server["state"]
+    return f"{server['name']}: {what}"

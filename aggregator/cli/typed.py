@@ -10,19 +10,27 @@ from aggregator.json import JsonObject, as_object, is_object
 from aggregator.toolsearch import conform
 
 
-def arguments_of(
-    pairs: Sequence[str], text: str | None, definition: JsonObject, environment: Environment
-) -> dict[str, Any]:
-    """Return the arguments of a call.
+def typed(pairs: Sequence[str], text: str | None, environment: Environment) -> dict[str, Any]:
+    """Return the arguments that a person typed, whatever they are for.
 
     Raises:
-        CommandError: They are not understood, or do not fit the tool.
+        CommandError: They are not understood.
     """
-    whole = environment.stdin.read() if text == "-" else text
+    whole = environment.read_all() if text == "-" else text
     given = {} if whole is None else _object("`--json`", whole)
     for each in pairs:
         given |= _object(f"`{each}`", each) if _is_object(each) else {}
-    given |= _pairs([each for each in pairs if not _is_object(each)])
+    return given | _pairs([each for each in pairs if not _is_object(each)])
+
+
+def fitted(
+    given: Mapping[str, Any], definition: JsonObject, environment: Environment
+) -> dict[str, Any]:
+    """Return the arguments of a call to the tool that is defined so.
+
+    Raises:
+        CommandError: They do not fit it.
+    """
     schema = as_object(definition.get("inputSchema"))
     conformed = conform(given, schema)
     for key in _strange(given, schema):
@@ -42,11 +50,32 @@ def _is_object(typed: str) -> bool:
 def _object(name: str, text: str) -> dict[str, Any]:
     try:
         value: object = json.loads(text)
-    except ValueError as error:
-        raise _wrong(f"{name} is not JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        raise _wrong(f"{name} is not JSON: {_slip(text, error)}") from None
     if not is_object(value):
         raise _wrong(f'{name} must be an object, such as \'{{"title": "Milk"}}\'')
     return dict(value)
+
+
+_SLIPS = {
+    "Expecting ',' delimiter": "a `,` is missing",
+    "Expecting ':' delimiter": "a `:` is missing",
+    "Expecting property name enclosed in double quotes": 'a key needs double quotes (`{"key": 1}`)',
+    "Expecting value": "a value is missing, or text is without its quotes",
+    "Extra data": "more follows behind its end",
+    "Unterminated string starting at": "a quotation mark is never closed",
+    "Illegal trailing comma before end of object": "a `,` has nothing behind it",
+}
+"""What the parser says, and what a person did."""
+
+
+def _slip(text: str, error: json.JSONDecodeError) -> str:
+    """Say what is wrong with a text that should be JSON, and where."""
+    said = _SLIPS.get(error.msg, error.msg)
+    if error.pos < len(text.rstrip()):
+        return f"{said} at `{text[error.pos :][:20]}`"
+    missing = "]" if text.count("[") > text.count("]") else "}"
+    return f"a `{missing}` is missing at the end" if said == "a `,` is missing" else said
 
 
 def _pairs(pairs: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
 from aggregator.clients.client import Client, ClientProfile, FileTemplate, SurfaceChoice
@@ -31,14 +30,14 @@ def profile(client_name: str, overrides: Mapping[str, SurfaceChoice]) -> ClientP
     """Return what is known of a client; `overrides` sets surfaces by the same names."""
     key = _key(client_name)
     surfaces = {_key(name): surface for name, surface in overrides.items()}
-    return replace(known_clients().get(key, UNKNOWN), surface=surfaces.get(key))
+    return known_clients().get(key, UNKNOWN)._replace(surface=surfaces.get(key))
 
 
 @cache
 def known_clients() -> Mapping[str, ClientProfile]:
     """Return what is known of each program, by the names it sends, in lower case."""
     return {
-        _key(name): each if each.title else replace(each, title=client.title)
+        _key(name): each if each.title else each._replace(title=client.title)
         for client in CLIENTS
         for each in client.profiles
         for name in each.names

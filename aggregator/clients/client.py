@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 SurfaceChoice = Literal["auto", "promote", "hybrid", "relay", "full"]
 """How found tools reach a client, as a person may choose it."""
 
-Relists = Literal["same-turn", "never", "unknown"]
+Relists = Literal["same-turn", "after-result", "never", "unknown"]
 """What a client does when it is told that the list changed.
 
-`same-turn`: its model can call a new tool in its next step. `never`: its model does not get the
-new tool in this conversation. `unknown`: no evidence, or the name is shared by clients that differ.
+`same-turn`: its model can call a new tool in its next step. `after-result`: the same, but it lists
+again only once the call that changed the list has returned, too late for the answer to promise it.
+`never`: its model does not get the new tool in this conversation. `unknown`: no evidence.
 """
 
 VariableStyle = Literal[
@@ -26,8 +27,7 @@ Handing = Literal["", "names", "references"]
 """How a client that hides the environment is told which variables to hand on."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientProfile:
+class ClientProfile(NamedTuple):
     """What to expect of a program; the defaults are those of one that nobody has studied."""
 
     names: tuple[str, ...] = ()
@@ -35,29 +35,34 @@ class ClientProfile:
     relists: Relists = "unknown"
     title: str = ""
     """Where one client is several programs, what this one is called."""
-    lists_after_result: bool = False
-    """It lists again only once the call that changed the list has returned."""
+    tool_form: str = "{}"
+    """How it shows the name of a tool to its model; `<server>` is what we are registered as."""
     defers_late_tools: bool = False
     """It hides a tool that joins the list behind a search of its own."""
     shows_whole_result: bool = False
     """Its model reads the whole result as JSON, `_meta` too."""
     max_result_chars: int | None = None
     """What of a text result reaches its model uncut, where that is known to be limited."""
+    skill_places: tuple[str, ...] = ()
+    """Directories, by the ends of their paths, whose skills it shows to its model by itself."""
     evidence: str = "no evidence"
     """How we know; `lab` is the published client run against a scripted model."""
     surface: SurfaceChoice | None = None
     """The surface that configuration sets for this client."""
 
+    def shows(self, tool: str) -> str:
+        """Return the name by which its model knows a tool of ours."""
+        return self.tool_form.format(tool)
+
     @property
     def calls_late_tools(self) -> bool | None:
-        """Can its model call, in the same turn, a tool that has just joined the list?"""
-        if self.defers_late_tools:
-            return False
-        return {"same-turn": True, "never": False, "unknown": None}[self.relists]
+        """Can an answer promise its model a tool that has just joined the list?"""
+        if self.relists == "unknown":
+            return None
+        return self.relists == "same-turn" and not self.defers_late_tools
 
 
-@dataclass(frozen=True, slots=True)
-class FileTemplate:
+class FileTemplate(NamedTuple):
     """A file, with braces for directories of a machine, and the keys that lead to the servers."""
 
     path: str
@@ -81,8 +86,10 @@ class Client:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it is told beside the command, mostly so that it does not hide us."""
     handing: Handing = ""
-    url_means_sse: bool = False
-    """Whether a bare `url` in its files is that of a server with the older transport."""
+    tries_transports: bool = False
+    """Whether a bare `url` in its files may be that of a server with the older transport."""
+    preamble: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What a file of its kind must begin with."""
 
     def entry(
         self, name: str, command: Sequence[str], variables: Sequence[str]

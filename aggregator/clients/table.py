@@ -20,8 +20,10 @@ CLIENTS: tuple[Client, ...] = (
             ClientProfile(
                 ("claude-code",),
                 "same-turn",
+                tool_form="mcp__<server>__{}",
                 defers_late_tools=True,
                 max_result_chars=50_000,
+                skill_places=("/.claude/skills",),
                 evidence="lab, 2.1.325: lists again within 3 ms, but a tool that joins is only "
                 "announced by name, to be found by its own tool search; longer results become a "
                 "file with a preview",
@@ -58,6 +60,7 @@ CLIENTS: tuple[Client, ...] = (
                 "never",
                 title="Codex CLI",
                 max_result_chars=12_000,
+                skill_places=("/.codex/skills", "/.agents/skills"),
                 evidence="lab, 0.166.0, and its source: the notification is only logged; "
                 "openai/codex#10105, #33266, #35583, #37417",
             ),
@@ -73,8 +76,11 @@ CLIENTS: tuple[Client, ...] = (
             ClientProfile(
                 ("gemini-cli-mcp-client", "gemini-cli"),
                 "same-turn",
+                tool_form="mcp_<server>_{}",
                 max_result_chars=40_000,
-                evidence="lab, 0.61.0: the new tool is in the next model request, declared or not",
+                skill_places=("/.gemini/skills",),
+                evidence="lab, 0.61.0: lists again, declared or not, and has the new tool for its "
+                "model some 50 ms later",
             ),
         ),
         {
@@ -83,7 +89,7 @@ CLIENTS: tuple[Client, ...] = (
         },
         variables=("braces", "bare", "percent"),
         handing="references",
-        url_means_sse=True,
+        tries_transports=True,
     ),
     Client(
         "copilot-cli",
@@ -91,8 +97,8 @@ CLIENTS: tuple[Client, ...] = (
         (
             ClientProfile(
                 ("copilot-cli", "github-copilot-developer"),
-                "same-turn",
-                lists_after_result=True,
+                "after-result",
+                tool_form="<server>-{}",
                 max_result_chars=18_000,
                 evidence="lab, 1.0.102: lists again when the call returns, before the next model "
                 "request",
@@ -162,6 +168,7 @@ CLIENTS: tuple[Client, ...] = (
                 ("@cline/core",),
                 "never",
                 title="Cline CLI",
+                tool_form="<server>__{}",
                 shows_whole_result=True,
                 # It cuts the JSON of the whole result; the escapes in that JSON need room.
                 max_result_chars=6_000,
@@ -178,7 +185,10 @@ CLIENTS: tuple[Client, ...] = (
         "Roo Code",
         (
             ClientProfile(
-                ("Roo Code",), "never", evidence="its source: no handler for the notification"
+                ("Roo Code",),
+                "never",
+                tool_form="mcp--<server>--{}",
+                evidence="its source: no handler for the notification",
             ),
         ),
         {
@@ -213,6 +223,7 @@ CLIENTS: tuple[Client, ...] = (
             ClientProfile(
                 ("goose",),
                 "never",
+                tool_form="<server>__{}",
                 evidence="aaif-goose/goose#10925: the new list is used from the next reply on, a "
                 "running one is not updated",
             ),
@@ -228,9 +239,11 @@ CLIENTS: tuple[Client, ...] = (
             ClientProfile(
                 ("opencode",),
                 "same-turn",
+                tool_form="<server>_{}",
                 max_result_chars=50_000,
-                evidence="lab, 1.18.34: the new tool is in the next model request; results are "
-                "cut by lines",
+                skill_places=("/.opencode/skills", "/opencode/skills"),
+                evidence="lab, 1.18.34: lists again, and has the new tool for its model a moment "
+                "later; results are cut by lines",
             ),
         ),
         {
@@ -260,6 +273,7 @@ CLIENTS: tuple[Client, ...] = (
         {"user": FileTemplate("{home}/.continue/config.yaml")},
         variables=("secrets",),
         shape="named",
+        preamble={"name": "Main Config", "version": "1.0.0", "schema": "v1"},
     ),
     Client(
         "librechat",
@@ -274,6 +288,7 @@ CLIENTS: tuple[Client, ...] = (
         {"project": FileTemplate("{project}/librechat.yaml")},
         variables=("braces",),
         extra={"type": "stdio"},
+        preamble={"version": "1.2.1"},
     ),
     Client(
         "chatgpt",
@@ -293,7 +308,13 @@ CLIENTS: tuple[Client, ...] = (
         (
             ClientProfile(
                 ("inspector-client", "mcp-inspector"),
-                evidence="its command line is one process per request",
+                evidence="a person lists and calls by hand; its page was not tested",
+            ),
+            ClientProfile(
+                ("inspector-cli",),
+                "never",
+                title="MCP Inspector CLI",
+                evidence="lab, 2.12.0: one process per request, so that a list is never used again",
             ),
         ),
     ),
@@ -303,8 +324,9 @@ CLIENTS: tuple[Client, ...] = (
         (
             ClientProfile(
                 ("mcp",),
-                evidence="lab: shared by clients that differ; pydantic-ai lists again in the same "
-                "turn, the Agents SDK before every model call, the LangChain adapters never",
+                "never",
+                evidence="lab: the LangChain adapters never list again; pydantic-ai and the Agents "
+                "SDK, which share the name, speak the era in which a search changes no list",
             ),
         ),
     ),

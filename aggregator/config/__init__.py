@@ -1,9 +1,17 @@
 """`servers.yaml` as a value: read, checked, with variables filled in."""
 
 from aggregator.config.load import load_config, parse_config
-from aggregator.config.values import Config, ServerConfig, Settings, SurfaceChoice, ToolSearchMode
+from aggregator.config.values import (
+    IDLE_TIMEOUT,
+    Config,
+    ServerConfig,
+    Settings,
+    SurfaceChoice,
+    ToolSearchMode,
+)
 
 __all__ = [
+    "IDLE_TIMEOUT",
     "Config",
     "ServerConfig",
     "Settings",

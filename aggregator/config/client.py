@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from aggregator.config.client_oauth import translate_oauth
 from aggregator.config.document import Value
 from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
 
@@ -31,11 +32,19 @@ class Translation:
     ignored: tuple[str, ...]
 
 
+def unfolded(entry: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return the entry with what one client writes inside `transport` beside the rest."""
+    inside = entry.get("transport")
+    if not isinstance(inside, dict):
+        return entry
+    return {**{key: value for key, value in entry.items() if key != "transport"}, **inside}
+
+
 def translate(entry: Mapping[str, Value]) -> Translation:
     """Return the entry in our form."""
     data: dict[str, Value] = {}
     ignored: list[str] = []
-    for key, value in entry.items():
+    for key, value in unfolded(entry).items():
         name = _RENAMED.get(key, key)
         if key in _MEANINGS:
             _MEANINGS[key](data, value)
@@ -73,6 +82,12 @@ def _tools(data: dict[str, Value], value: Value) -> None:
     data["tools"] = {"allow": value} if isinstance(value, list) else value
 
 
+def _oauth(data: dict[str, Value], value: Value) -> None:
+    """Read how a client logs in; what means nothing here is no reason to refuse the server."""
+    if (login := translate_oauth(value)) is not None:
+        data["oauth"] = login
+
+
 def _some(rule: str) -> Callable[[dict[str, Value], Value], None]:
     def add(data: dict[str, Value], value: Value) -> None:
         rules = data.setdefault("tools", {})
@@ -86,6 +101,8 @@ _MEANINGS: Mapping[str, Callable[[dict[str, Value], Value], None]] = {
     "disabled": _disabled,
     "timeout": _timeout,
     "tools": _tools,
+    "oauth": _oauth,
+    "auth": _oauth,
     "includeTools": _some("allow"),
     "excludeTools": _some("deny"),
     "disabledTools": _some("deny"),

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import yaml
 from yaml import events
 
+from aggregator.config.complaints import Complaint, complaint
 from aggregator.errors import ConfigError
 
 MAX_CHARACTERS = 1 << 20
@@ -81,27 +82,20 @@ def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
 
 
 def _not_yaml(error: yaml.MarkedYAMLError, text: str, path: str) -> ConfigError:
-    problem = error.problem or ""
-    # What was never closed is found missing at the end, but to be mended where it began.
-    unclosed = "end of stream" in problem or "stream end" in problem
-    mark = (error.context_mark if unclosed else None) or error.problem_mark
-    line = mark.line + 1 if mark else 1
-    if "'\\t'" in problem:
-        problem = "a tab is used for indentation"
-    said = f"{problem}, {error.context}" if unclosed and error.context else problem
-    hint = _advice(f"{error.context}: {problem}", text.split("\n")[line - 1])
-    return ConfigError(path, f"is not valid YAML: {said}", line=line, hint=hint)
+    found = complaint(error)
+    hint = _advice(found, text.split("\n")[found.line - 1])
+    return ConfigError(path, f"is not valid YAML: {found.problem}", line=found.line, hint=hint)
 
 
-def _advice(problem: str, written: str) -> str | None:
+def _advice(found: Complaint, written: str) -> str | None:
     """Return what to do about a parser's complaint about a line."""
-    if "a tab is" in problem:
+    if "a tab is" in found.problem:
         return "Indent with spaces"
     if "${" in written:
         return 'Inside [ ] and { }, put quotes around "${…}"'
-    if "cannot start any token" in problem or "scanning an alias" in problem:
+    if "in quotes" in found.problem:
         return "Put quotes around text that begins with a special character"
-    if "mapping values" in problem:
+    if "mapping values" in found.context:
         return "Put quotes around text that contains a colon and a space"
     return None
 
@@ -219,8 +213,9 @@ class _Builder:
             mapping.data[key] = item.value
 
     def _key(self, event: events.Event) -> str:
-        if not isinstance(event, events.ScalarEvent) or not event.value or event.tag is not None:
+        if not isinstance(event, events.ScalarEvent) or event.tag is not None:
             self._refuse("has a key that is not plain text", event)
+        # An empty one is for whoever knows what it should have been.
         return self._scalar(event) or event.value
 
     def _merge(self, data: dict[str, Value], merged: Value, location: Location) -> None:

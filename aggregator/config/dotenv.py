@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from aggregator.files import in_words
+from aggregator.files import in_words, read_within
 
 MAX_BYTES = 1 << 20
 """Bytes an env file may have."""
@@ -41,15 +41,14 @@ class EnvFileError(Exception):
         return isinstance(self.__cause__, FileNotFoundError)
 
 
-def read_env_file(path: Path) -> dict[str, str]:
-    """Return the variables in an env file.
+def read_env_file(path: Path, deadline: float | None = None) -> dict[str, str]:
+    """Return the variables in an env file; one that is a pipe must have ended by the deadline.
 
     Raises:
         EnvFileError: It cannot be read, or a line is not `NAME=value`.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_within(path, MAX_BYTES, deadline)
         text = raw.decode("utf-8-sig")
     except OSError as error:
         raise EnvFileError(path, _reason(error)) from error
@@ -57,7 +56,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         raise EnvFileError(path, "is not UTF-8 text") from None
     if len(raw) > MAX_BYTES or "\0" in text:
         raise EnvFileError(path, "is not an env file")
-    return dict(_assignments(path, text.replace("\r\n", "\n")))
+    return dict(assignments(path, text.replace("\r\n", "\n")))
 
 
 def _reason(error: OSError) -> str:
@@ -66,7 +65,12 @@ def _reason(error: OSError) -> str:
     return f"cannot be read: {in_words(error)}"
 
 
-def _assignments(path: Path, text: str) -> Iterator[tuple[str, str]]:
+def assignments(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the variables in the text of an env file.
+
+    Raises:
+        EnvFileError: A line is not `NAME=value`.
+    """
     position = 0
     while position < len(text):
         if skipped := _SKIPPED.match(text, position):

@@ -1,5 +1,6 @@
 """The keys of `servers.yaml`, what each may hold, and what each is for."""
 
+import re
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -12,44 +13,67 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
-from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
-from aggregator.config import values
+from aggregator.config import kinds, values
+from aggregator.config.audit_form import AuditForm
+from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
+from aggregator.config.names_form import NamesForm, told_apart
 from aggregator.config.quantities import seconds, size_in_bytes
-from aggregator.config.values import ServerType, SurfaceChoice, ToolSearchMode
+from aggregator.config.sheet import SWITCH, TEXT_OR_LIST, Kinds, Sheet, Words, problem
+from aggregator.config.values import (
+    DriftChoice,
+    EraChoice,
+    ServerType,
+    StartChoice,
+    SurfaceChoice,
+    ToolSearchMode,
+)
+from aggregator.names import plain_name
 
-ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "cwd")
+ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "inheritEnv", "cwd", "limits", "detach")
 """Keys that mean nothing beside `url`."""
-ONLY_FOR_ADDRESSES = ("headers", "caFile", "clientCert", "clientKey", "proxy")
+ONLY_FOR_ADDRESSES = ("headers", "caFile", "clientCert", "clientKey", "proxy", "oauth")
 """Keys that mean nothing beside `command`."""
 
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LONGEST = 24 * 3600.0
 _LARGEST = 1 << 30
-
-
-def _problem(expected: str) -> PydanticCustomError:
-    """Return an error whose text is ours alone: pydantic's own may quote what was written."""
-    return PydanticCustomError("unexpected", "{expected}", {"expected": expected})
 
 
 def _duration(value: object) -> object:
     try:
         found = seconds(str(value))
     except ValueError:
-        raise _problem("must be a duration such as `30s`, `500ms` or `2m`") from None
+        raise problem("must be a duration such as `30s`, `500ms` or `2m`") from None
     if not 0 < found <= _LONGEST:
-        raise _problem("must be more than nothing and at most 24 hours")
+        raise problem("must be more than nothing and at most 24 hours")
+    return found
+
+
+def _idle_time(value: object) -> object:
+    if str(value).lower() in {"0", "false", "never", "off", "none"}:
+        raise problem("must be a duration such as `15m`; `start: eager` keeps a server running")
+    return _duration(value)
+
+
+def _bytes(value: object) -> int:
+    try:
+        return size_in_bytes(str(value))
+    except ValueError:
+        raise problem("must be a size such as `16MiB` or a number of bytes") from None
+
+
+def _memory(value: object) -> object:
+    found = _bytes(value)
+    if not 16 << 20 <= found <= 1 << 50:
+        raise problem("must be at least 16 MiB and at most 1 PiB")
     return found
 
 
 def _size(value: object) -> object:
-    try:
-        found = size_in_bytes(str(value))
-    except ValueError:
-        raise _problem("must be a size such as `16MiB` or a number of bytes") from None
+    found = _bytes(value)
     if not 1024 <= found <= _LARGEST:  # noqa: PLR2004 the unit is the number
-        raise _problem("must be at least 1 KiB and at most 1 GiB")
+        raise problem("must be at least 1 KiB and at most 1 GiB")
     return found
 
 
@@ -57,13 +81,9 @@ def _mode(value: object) -> object:
     try:
         return value if isinstance(value, ToolSearchMode) else ToolSearchMode.parse(str(value))
     except ValueError:
-        raise _problem(
+        raise problem(
             "must be `true`, `false`, `auto` or `auto:N` with a percentage N up to 100"
         ) from None
-
-
-def _words(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
 
 
 def _joined(value: object) -> object:
@@ -74,10 +94,10 @@ def _joined(value: object) -> object:
 def _all_or_some(value: object) -> object:
     """Read `true` and `false` as such, anything else as one or more globs."""
     if isinstance(value, str):
-        return _SWITCH.get(value.lower(), (value,))
+        return SWITCH.get(value.lower(), (value,))
     globs = _texts(value)
     if globs is None:
-        raise _problem("must be `true`, or a list of tool names or globs")
+        raise problem("must be `true`, or a list of names or globs")
     return globs
 
 
@@ -91,7 +111,28 @@ def _texts(value: object) -> tuple[str, ...] | None:
 
 def _variables(value: dict[str, str]) -> dict[str, str]:
     if any(not name or "=" in name for name in value):
-        raise _problem("has a name that no environment variable can have")
+        raise problem("has a name that no environment variable can have")
+    return value
+
+
+def _headers(value: dict[str, str]) -> dict[str, str]:
+    if not all(map(_HEADER.fullmatch, value)):
+        raise problem("has a name that no header can have")
+    return value
+
+
+def _globs(value: tuple[str, ...]) -> tuple[str, ...]:
+    for glob in value:
+        if glob.startswith("!"):
+            raise problem(
+                f"has `{glob}`, and a `!` means nothing here: say so by `allow` and `deny`"
+            )
+    return value
+
+
+def _renamed(value: dict[str, str]) -> dict[str, str]:
+    if not all(map(plain_name, value.values())):
+        raise problem("has a name without a letter or digit")
     return value
 
 
@@ -100,44 +141,54 @@ def _type(value: object) -> object:
     return known.get(value.lower(), value) if isinstance(value, str) else value
 
 
-_SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _TEXTS = TypeAdapter(tuple[str, ...])
-_TEXT_OR_LIST: dict[str, Any] = {
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-}
-
 Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": ["string", "number"]})
 ]
+IdleTime = Annotated[
+    float, BeforeValidator(_idle_time), WithJsonSchema({"type": ["string", "number"]})
+]
 Size = Annotated[int, BeforeValidator(_size), WithJsonSchema({"type": ["string", "integer"]})]
-Words = Annotated[tuple[str, ...], BeforeValidator(_words), WithJsonSchema(_TEXT_OR_LIST)]
+Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": ["string", "integer"]})]
+Globs = Annotated[Words, AfterValidator(_globs)]
 Mode = Annotated[
     ToolSearchMode, BeforeValidator(_mode), WithJsonSchema({"type": ["string", "boolean"]})
 ]
 Kind = Annotated[ServerType, BeforeValidator(_type)]
+Headers = Annotated[dict[str, str], AfterValidator(_headers)]
 Variables = Annotated[dict[str, str], AfterValidator(_variables)]
-Hint = Annotated[str, BeforeValidator(_joined), WithJsonSchema(_TEXT_OR_LIST)]
+Renamed = Annotated[dict[str, str], AfterValidator(_renamed)]
+Hint = Annotated[str, BeforeValidator(_joined), WithJsonSchema(TEXT_OR_LIST)]
 AllOrSome = Annotated[
     bool | tuple[str, ...],
     BeforeValidator(_all_or_some),
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, *_TEXT_OR_LIST["anyOf"]]}),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, *TEXT_OR_LIST["anyOf"]]}),
 ]
 
 
-class _Form(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
+class ToolsForm(Sheet):
+    """Which tools of a server may be seen and called, and what is put right about them."""
+
+    allow: Globs = Field(("*",), description="Names or globs of the tools to offer.")
+    deny: Globs = Field((), description="Names or globs of tools never to offer; wins over allow.")
+    rename: Renamed = Field({}, description="Another name for a tool.")
+    describe: dict[str, str] = Field({}, description="Another description of a tool.")
+    read_only: Globs = Field(
+        (), description="Names or globs of tools that only read, whatever the server says."
     )
 
 
-class ToolsForm(_Form):
-    """Which tools of a server may be seen and called."""
+class LimitsForm(Sheet):
+    """What the process of a server may use at the most."""
 
-    allow: Words = Field(("*",), description="Names or globs of the tools to offer.")
-    deny: Words = Field((), description="Names or globs of tools never to offer; wins over allow.")
+    memory: Memory | None = Field(None, description="Address space, such as `4GiB`.")
+    processes: int | None = Field(
+        None, ge=1, le=10_000_000, description="Processes and threads of your user."
+    )
+    files: int | None = Field(None, ge=16, le=10_000_000, description="Open files.")
 
 
-class ServerForm(_Form):
+class ServerForm(Sheet):
     """One server."""
 
     command: Words = Field((), description="The program, or a list of it and its arguments.")
@@ -146,14 +197,28 @@ class ServerForm(_Form):
     env_file: str | None = Field(
         None, description="A file of NAME=value lines, given to the program and usable in ${NAME}."
     )
+    inherit_env: AllOrSome | None = Field(
+        None, description="Variables passed on to the program, instead of what the top says."
+    )
     cwd: str | None = Field(
         None, description="Directory to start the program in; by default that of this file."
+    )
+    limits: LimitsForm = Field(
+        LimitsForm.model_construct(),
+        description="What the program may use at the most: `memory`, `processes`, `files`.",
+    )
+    detach: bool = Field(
+        False,
+        description="Whether processes that leave the program's group (daemons) outlive it.",
     )
     url: str | None = Field(None, description="Address of a server that is reached over HTTP.")
     type: Kind | None = Field(
         None, description="How to speak to the server; follows from `command` or `url`."
     )
-    headers: dict[str, str] = Field({}, description="HTTP headers to send with each request.")
+    era: EraChoice = Field(
+        "auto", description="The era of the protocol to speak with it; `auto` finds out."
+    )
+    headers: Headers = Field({}, description="HTTP headers to send with each request.")
     ca_file: str | None = Field(
         None, description="Certificates to trust for this server, instead of the system's."
     )
@@ -165,15 +230,34 @@ class ServerForm(_Form):
     proxy: str | None = Field(
         None, description="Proxy to go through; those of the environment are not used."
     )
+    oauth: Annotated[OAuthForm | None, BeforeValidator(parse_login), AlsoABoolean()] = Field(
+        None,
+        description="How to log in to it, where it does not say so itself; false for never.",
+    )
     description: str = Field("", description="One line that tells the model what is behind it.")
     always_load: AllOrSome = Field(
         False, description="Tools shown without a search: true, or names or globs."
     )
-    tools: ToolsForm = Field(ToolsForm.model_construct(), description="Which tools are offered.")
+    tools: ToolsForm = Field(
+        ToolsForm.model_construct(),
+        description="Which tools are offered (`allow`, `deny`), and what is put right about them "
+        "(`rename`, `describe`, `readOnly`).",
+    )
     search_hints: dict[str, Hint] = Field({}, description="Extra words to find a tool by.")
     enabled: bool = Field(True, description="Whether the server is started.")
     prefix: str | None = Field(
         None, description="What tool names begin with, instead of the server's name; may be empty."
+    )
+    start: StartChoice | None = Field(
+        None, description="Whether it starts at once (`eager`) or when needed (`lazy`)."
+    )
+    idle_timeout: IdleTime | None = Field(
+        None, description="How long it runs after its last use; by default 15m if it is lazy."
+    )
+    per_client: bool | None = Field(
+        None,
+        description="Whether each client has a process of its own; by default only for servers "
+        "known to hold what is one client's, such as browsers.",
     )
     connect_timeout: Duration = Field(
         values.CONNECT_TIMEOUT, description="How long it may take to start."
@@ -197,15 +281,31 @@ class ServerForm(_Form):
         True, description="Whether to believe the server which of its tools only read."
     )
     honour_always_load: bool = Field(
-        True, description="Whether to grant the server's own wishes for always-load tools."
+        True,
+        description="Whether to grant the server's own wishes for always-load tools, up to 10 "
+        "tools and 2,000 tokens.",
+    )
+    pin: bool = Field(
+        True, description="Whether its tools are compared with those in `servers.lock`."
+    )
+    drift: DriftChoice | None = Field(
+        None,
+        description="What is done with tools that differ from `servers.lock`, instead of what "
+        "the top says.",
     )
 
 
-class SettingsForm(_Form):
+class SettingsForm(Sheet):
     """What holds for all servers and clients."""
 
+    env: Variables = Field({}, description="Environment variables of every program.")
     env_file: str | None = Field(
-        None, description="A file of NAME=value lines, usable in ${NAME} throughout this file."
+        None, description="A file of NAME=value lines, used as if they were in the environment."
+    )
+    inherit_env: AllOrSome = Field(
+        (),
+        description="Variables passed on to programs beside the usual: names or globs, true "
+        "for all, false for the least.",
     )
     tool_search: Mode = Field(
         ToolSearchMode(), description="Whether tools are deferred: true, false, auto or auto:N."
@@ -238,13 +338,44 @@ class SettingsForm(_Form):
     relist_wait: Duration = Field(
         values.RELIST_WAIT, description="How long a search waits for the client to list again."
     )
+    start: StartChoice = Field(
+        "auto",
+        description="When servers start: at once (`eager`), when needed (`lazy`), or when needed "
+        "once it is known what they offer (`auto`).",
+    )
+    idle_timeout: IdleTime | None = Field(
+        None, description="How long servers run after their last use; by default 15m for lazy ones."
+    )
     state: bool = Field(True, description="Whether what was learned is kept between runs.")
+    stats: bool = Field(
+        True, description="Whether calls and searches are counted for `aggregator stats`."
+    )
+    audit: AuditForm | None = Field(
+        None, description="Where each call is written down: `file`, `arguments`, `required`."
+    )
     watch: bool = Field(True, description="Whether changes of this file apply while running.")
     semantic: bool = Field(
         True,
         description="Whether searches go by meaning too, where the extra is installed.",
     )
+    drift: DriftChoice = Field(
+        "warn",
+        description="What is done with tools that differ from `servers.lock`: `warn` offers them "
+        "and tells, `block` hides them until they are approved.",
+    )
+    skills: Words = Field(
+        (), description="Directories that are skills (with a `SKILL.md`), or hold some."
+    )
+    find: Kinds = Field(
+        kinds.FOUND,
+        description="What searches find unless they ask for a kind: `tool`, `prompt`, `skill`, "
+        "`resource`.",
+    )
     clients: dict[str, SurfaceChoice] = Field({}, description="The surface of a client, by name.")
+    names: Annotated[NamesForm, AfterValidator(told_apart)] = Field(
+        NamesForm.model_construct(),
+        description="Other names for our own tools: `search`, `call`, `callReadOnly`.",
+    )
 
 
 class FileForm(SettingsForm):

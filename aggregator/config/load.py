@@ -2,56 +2,63 @@
 
 import re
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
+from aggregator.config.audit import Audit
 from aggregator.config.client import translate
 from aggregator.config.document import Location, Value, dotted, read_document
-from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import FileForm, SettingsForm, keys
-from aggregator.config.server import Draft, Entry, draft, said, settle
+from aggregator.config.inheritance import Environment
+from aggregator.config.keychain import held
+from aggregator.config.server import Draft, Entry, Shared, draft, said, settle
 from aggregator.config.source import Source, anyone_can_write, read_text
 from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
 from aggregator.config.variables import OURS, THEIRS, Expansion
-from aggregator.config.wording import first_of, nearest
+from aggregator.config.wording import example, first_of, nearest
 from aggregator.errors import ConfigError
-from aggregator.names import ServerName, prefixes
+from aggregator.names import MetaTools, ServerName, prefixes
+from aggregator.secrecy import Redaction
 
 TOOL_SEARCH_VARIABLE = "AGGREGATOR_TOOL_SEARCH"
 """The environment variable that overrides `toolSearch`."""
 PYTHON_VARIABLE = "AGGREGATOR_PYTHON"
 """Stands in the file for the interpreter that runs the aggregator."""
 
-_OUR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+OUR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+NAME_HINT = "Use at most 64 letters, digits, `-`, `_` and `.`; begin with a letter or digit"
 _MAX_NAME = 64
 
 
-def load_config(path: Path, environ: Mapping[str, str]) -> Config:
-    """Return what a file says.
+def load_config(path: Path, environ: Mapping[str, str], deadline: float | None = None) -> Config:
+    """Return what a file says; pipes must have been read by the deadline.
 
     Raises:
         ConfigError: It cannot be read, or cannot be used as written.
     """
-    text = read_text(path)
+    text = read_text(path, deadline)
     digest = sha256(text.encode()).digest()
-    config = replace(parse_config(text, path, environ), digest=digest)
+    config = replace(parse_config(text, path, environ, deadline), digest=digest)
     if anyone_can_write(path):
         warning = f"`{path}` can be changed by every user of this machine"
         return replace(config, warnings=(warning, *config.warnings))
     return config
 
 
-def parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
+def parse_config(
+    text: str, path: Path, environ: Mapping[str, str], deadline: float | None = None
+) -> Config:
     """Return what the text of a file says; relative paths in it start beside `path`.
 
     Raises:
         ConfigError: It cannot be used as written.
     """
-    source = Source(path, read_document(text, str(path)))
+    source = Source(path, read_document(text, str(path)), deadline, home=environ.get("HOME"))
     return _Reading(source, environ).config()
 
 
@@ -61,11 +68,16 @@ class _Reading:
     def __init__(self, source: Source, environ: Mapping[str, str]) -> None:
         self._source = source
         self._environ = environ
+        self._held = held(source.document.data)
         self._warnings: list[str] = []
         self._problems: list[ConfigError] = []
 
     def config(self) -> Config:
         data = self._top()
+        if self._held.is_silent and self._source.deadline is not None:
+            # What runs has its secrets, and is not ended for want of them.
+            silence = next(iter(self._held.problems.values()))
+            raise ConfigError(str(self._source.path), f"cannot be read: {silence}")
         written, variables = self._written(data)
         forms, drafts = list[SettingsForm](), list[Draft]()
         with self._noting():
@@ -73,16 +85,19 @@ class _Reading:
         with self._noting():
             for entry in self._entries(data):
                 with self._noting():
-                    drafts.append(draft(entry, self._source, variables))
+                    drafts.append(draft(entry, self._source, variables, self._held))
         if self._problems:
             raise first_of(self._problems)
+        (form,) = forms
         if not drafts:
             self._warnings.append("No servers are configured")
         return Config(
             path=self._source.path,
-            servers=MappingProxyType(self._settled(drafts)),
-            settings=self._overridden(*forms),
+            servers=MappingProxyType(self._settled(drafts, self._shares(form, variables, written))),
+            settings=self._overridden(form),
             warnings=tuple(self._warnings),
+            names=frozenset(self._source.names),
+            files=tuple(self._source.files),
         )
 
     def _top(self) -> dict[str, Value]:
@@ -117,6 +132,7 @@ class _Reading:
         if "servers" not in data:
             written = self._without_foreign(written)
         builtin = {PYTHON_VARIABLE: sys.executable, **self._environ}
+        builtin = {**builtin, **self._held.values}
         variables = {**self._shared(written.get("envFile"), builtin), **builtin}
         return {key: value for key, value in written.items() if key not in _SECTIONS}, variables
 
@@ -135,14 +151,30 @@ class _Reading:
             return {}
         expanded = self._expanded({"envFile": written}, variables)
         path = self._source.resolved(str(expanded["envFile"]))
+        redact = Redaction(self._held.values.items())
         try:
-            return read_env_file(path)
+            return self._source.variables_in(path)
         except EnvFileError as error:
             if not error.missing:
-                raise ConfigError(str(path), error.problem, line=error.line) from None
+                raise ConfigError(redact(str(path)), error.problem, line=error.line) from None
             # Often kept out of version control: each server says what it misses.
-            self._warnings.append(f"`envFile` {error}")
+            self._warnings.append(redact(f"`envFile` {error}"))
             return {}
+
+    def _shares(
+        self, form: SettingsForm, variables: Mapping[str, str], written: Mapping[str, Value]
+    ) -> Shared:
+        secrets = self._held.referred_to(written.get("env"))
+        return Shared(
+            Environment(variables),
+            form.inherit_env,
+            form.env,
+            secrets,
+            _own_names(form),
+            form.start,
+            form.idle_timeout,
+            form.drift,
+        )
 
     def _expanded(
         self, settings: Mapping[str, Value], variables: Mapping[str, str]
@@ -151,6 +183,8 @@ class _Reading:
         expanded = {key: expansion.expand(value, (key,)) for key, value in settings.items()}
         self._source.check_references(expansion)
         for location, name in expansion.missing.items():
+            if name in self._held.problems:
+                raise self._source.error(self._held.problems[name], location)
             hint = f"Set it, or write a default: `${{{name}:-default}}`"
             raise self._source.error(
                 f"`{dotted(location)}` needs the variable `{name}`, which is not set",
@@ -170,9 +204,9 @@ class _Reading:
 
     def _own_entry(self, name: str, entry: Value) -> Entry:
         location = ("servers", name)
-        if not _OUR_NAME.fullmatch(name):
-            hint = "Use at most 64 letters, digits, `-`, `_` and `.`; begin with a letter or digit"
-            raise self._source.error(f"`{name}` is not allowed as a name", location, hint)
+        if not OUR_NAME.fullmatch(name):
+            problem = f"`{name}` is not allowed as a name" if name else "a server has no name"
+            raise self._source.error(problem, location, NAME_HINT)
         return Entry(ServerName(name), location, self._mapping(entry, location), OURS, {})
 
     def _client_entry(self, name: str, entry: Value, ours: Mapping[str, Value]) -> Entry:
@@ -205,28 +239,43 @@ class _Reading:
         if entry is None:
             return {}
         if not isinstance(entry, dict):
-            raise self._source.error(f"`{dotted(location)}` must be a mapping", location)
+            problem = f"`{dotted(location)}` must be a mapping"
+            raise self._source.error(problem, location, example(location))
         return entry
 
-    def _settled(self, drafts: list[Draft]) -> dict[ServerName, ServerConfig]:
+    def _settled(self, drafts: list[Draft], shared: Shared) -> dict[ServerName, ServerConfig]:
         chosen = self._chosen_prefixes(drafts)
         derived = prefixes(
             [each.entry.name for each in drafts if each.entry.name not in chosen],
-            taken=chosen.values(),
+            taken={*chosen, *chosen.values()},
         )
         settled = {**derived, **chosen}
         return {
-            each.entry.name: settle(each, settled[each.entry.name], self._source) for each in drafts
+            each.entry.name: settle(each, settled[each.entry.name], self._source, shared)
+            for each in drafts
         }
 
     def _chosen_prefixes(self, drafts: list[Draft]) -> dict[ServerName, str]:
         chosen: dict[ServerName, str] = {}
         for each in drafts:
-            if each.form.prefix is not None:
+            name, prefix = each.entry.name, each.form.prefix
+            if prefix is not None:
                 location = (*each.entry.location, "prefix")
-                self._check_prefix(each.form.prefix, location, chosen)
-                chosen[each.entry.name] = each.form.prefix
+                self._check_prefix(prefix, location, chosen)
+                if prefix != name:
+                    self._check_unlike(
+                        prefix,
+                        location,
+                        (other.entry.name for other in drafts if other is not each),
+                    )
+                chosen[name] = prefix
         return chosen
+
+    def _check_unlike(self, prefix: str, location: Location, names: Iterable[ServerName]) -> None:
+        """Refuse the name of another server: what begins with it could be meant for either."""
+        if name := next((each for each in names if each.casefold() == prefix.casefold()), None):
+            problem = f"`{dotted(location)}` is the name of the server `{name}`"
+            raise self._source.error(problem, location, "Use another prefix")
 
     def _check_prefix(
         self, prefix: str, location: Location, chosen: Mapping[ServerName, str]
@@ -249,8 +298,22 @@ class _Reading:
             raise ConfigError(
                 TOOL_SEARCH_VARIABLE, "must be `true`, `false`, `auto` or `auto:N`"
             ) from None
-        values = form.model_dump(exclude={"env_file", "tool_search"})
-        return Settings(tool_search=mode, **values)
+        apart = {"tool_search", "names", "audit", "skills"}
+        values = form.model_dump(exclude=_OF_SERVERS | apart)
+        audit = form.audit and Audit(
+            self._source.resolved(form.audit.file),
+            form.audit.arguments,
+            form.audit.required,
+            form.audit.max_bytes,
+        )
+        skills = tuple(map(self._source.resolved, form.skills))
+        return Settings(
+            tool_search=mode, names=_own_names(form), audit=audit, skills=skills, **values
+        )
+
+
+def _own_names(form: SettingsForm) -> MetaTools:
+    return MetaTools(form.names.search, form.names.call, form.names.call_read_only)
 
 
 def _named(data: dict[str, Value]) -> dict[str, Value]:
@@ -269,5 +332,7 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"  # noqa: PLR2004
 
 
+_OF_SERVERS = {"env", "env_file", "inherit_env", "start", "idle_timeout"}
+"""Settings of which each server has its own."""
 _TOP_KEYS = keys(FileForm)
 _SECTIONS = ("servers", "mcpServers")

@@ -1,15 +1,26 @@
-"""Durations and sizes as people write them."""
+"""Durations, sizes and addresses as people write them."""
 
 import re
+from urllib.parse import urlsplit
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
-_SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
-_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_SPACE = re.compile(r"[\s\x00-\x1f]")
+_SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+_BYTES = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+}
 
 
 def seconds(text: str) -> float:
-    """Return the seconds in `30s`, `500ms`, `2m`, `1h` or a plain number of seconds.
+    """Return the seconds in `30s`, `500ms`, `2m`, `1h`, `1d` or a plain number of seconds.
 
     Raises:
         ValueError: It is not a duration.
@@ -24,6 +35,17 @@ def size_in_bytes(text: str) -> int:
         ValueError: It is not a size.
     """
     return int(_quantity(text, _BYTES))
+
+
+def is_http(text: str) -> bool:
+    """Whether a text is an address that is reached over HTTP."""
+    try:
+        parts = urlsplit(text)
+        return (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and not _SPACE.search(text)
+        )
+    except ValueError:
+        return False
 
 
 def _quantity(text: str, units: dict[str, float] | dict[str, int]) -> float:

@@ -1,23 +1,31 @@
 """One server, from its entry in the file to its value."""
 
-import re
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Literal
 
 from aggregator.config.document import Location, Value, dotted
-from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
+from aggregator.config.inheritance import Environment, Wish
+from aggregator.config.keychain import Held
+from aggregator.config.login_form import NO_LOGIN, OAuthForm
+from aggregator.config.oauth import OAuth
+from aggregator.config.quantities import is_http
+from aggregator.config.solitary import why_solitary
 from aggregator.config.source import Source
-from aggregator.config.values import ServerConfig
+from aggregator.config.values import DriftChoice, Limits, ServerConfig, StartChoice
 from aggregator.config.variables import (
     Dialect,
     Expansion,
     MissingVariableError,
     expand,
 )
-from aggregator.names import ServerName
+from aggregator.names import MetaTools, ServerName
+from aggregator.secrecy import Redaction, is_secret
 
 
 @dataclass(frozen=True)
@@ -39,13 +47,28 @@ class Draft:
     entry: Entry
     form: ServerForm
     file_variables: Mapping[str, str]
+    secrets: Mapping[str, str]
     problem: str | None = None
 
 
-def draft(entry: Entry, source: Source, variables: Mapping[str, str]) -> Draft:
+@dataclass(frozen=True)
+class Shared:
+    """What the file says of every server."""
+
+    environment: Environment
+    wish: Wish
+    env: Mapping[str, str]
+    secrets: Mapping[str, str]
+    names: MetaTools
+    start: StartChoice
+    idle_timeout: float | None
+    drift: DriftChoice
+
+
+def draft(entry: Entry, source: Source, variables: Mapping[str, str], held: Held) -> Draft:
     """Return the entry with its variables filled in and its keys checked.
 
-    A variable or env file that is missing is the problem of this server alone.
+    A variable, secret or env file that is missing is the problem of this server alone.
 
     Raises:
         ConfigError: The entry cannot be used as written.
@@ -61,10 +84,12 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str]) -> Draft:
     waiting = {str(location[len(entry.location)]) for location in expansion.missing} & _KEYS
     known = {key: value for key, value in expanded.items() if key not in waiting}
     form = source.filled(ServerForm, known, entry.location)
-    problem = problem or _missing_variables(expansion)
+    problem = problem or _missing_variables(expansion, held)
     if problem is None:
         _check_transport(form, entry, source)
-    return Draft(entry, form, own, problem)
+    secrets = {name: value for name, value in expansion.used.items() if is_secret(name, value)}
+    secrets |= held.referred_to(dict(entry.data))
+    return Draft(entry, form, own, secrets, problem and Redaction(secrets.items())(problem))
 
 
 def said(data: Mapping[str, Value], known: Collection[str]) -> dict[str, Value]:
@@ -72,17 +97,23 @@ def said(data: Mapping[str, Value], known: Collection[str]) -> dict[str, Value]:
     return {key: value for key, value in data.items() if value is not None or key not in known}
 
 
-def settle(draft: Draft, prefix: str, source: Source) -> ServerConfig:
+def settle(draft: Draft, prefix: str, source: Source, shared: Shared) -> ServerConfig:
     """Return the server's value."""
     form = draft.form
+    wish = shared.wish if form.inherit_env is None else form.inherit_env
     return ServerConfig(
         name=draft.entry.name,
         prefix=prefix,
+        reserved=shared.names,
         type=form.type or ("http" if form.url else "stdio"),
+        era=form.era,
         command=_program(form.command[0], source) if form.command else None,
         args=(*form.command[1:], *form.args),
-        env={**draft.file_variables, **form.env},
+        env={} if form.url else {**shared.env, **draft.file_variables, **form.env},
+        inherited={} if form.url else shared.environment.inherited(wish),
         cwd=None if form.url else source.resolved(form.cwd or "."),
+        limits=Limits(form.limits.memory, form.limits.processes, form.limits.files),
+        detach=form.detach,
         url=form.url,
         headers=form.headers,
         ca_file=_file(form.ca_file, source),
@@ -90,12 +121,20 @@ def settle(draft: Draft, prefix: str, source: Source) -> ServerConfig:
         client_cert=_file(form.client_cert, source),
         client_key=_file(form.client_key, source),
         proxy=form.proxy,
+        oauth=_oauth(form.oauth, source),
         description=" ".join(form.description.split()),
         always_load=form.always_load,
         allow=form.tools.allow,
         deny=form.tools.deny,
+        rename=form.tools.rename,
+        describe=form.tools.describe,
+        read_only=form.tools.read_only,
+        secrets={**shared.secrets, **draft.secrets},
         search_hints=form.search_hints,
         enabled=form.enabled,
+        start=form.start or shared.start,
+        idle_timeout=_idle_timeout(form, shared),
+        per_client=_is_per_client(form),
         connect_timeout=form.connect_timeout,
         call_timeout=form.call_timeout,
         max_call_time=max(form.max_call_time, form.call_timeout),
@@ -104,8 +143,36 @@ def settle(draft: Draft, prefix: str, source: Source) -> ServerConfig:
         max_queued=form.max_queued,
         trust_annotations=form.trust_annotations,
         honour_always_load=form.honour_always_load,
+        source=_source(draft.entry.data),
+        pin=form.pin,
+        drift=form.drift or shared.drift,
         problem=draft.problem,
     )
+
+
+def _source(data: Mapping[str, Value]) -> str:
+    """Return what stands for the address or the program that an entry names, as it is written.
+
+    What variables stand for is not in it: others who share the file have other values.
+    """
+    parts = [data.get("url")] if data.get("url") else [data.get("command"), data.get("args")]
+    words = [word for part in parts for word in (part if isinstance(part, list) else [part])]
+    text = json.dumps([word for word in words if word is not None])
+    return sha256(text.encode()).hexdigest()
+
+
+def _is_per_client(form: ServerForm) -> bool:
+    """Return whether it has a process for each client: as the file says, or as it is known to."""
+    if form.per_client is not None:
+        return form.per_client
+    words = (*form.command, *form.args)
+    return why_solitary(words[0] if words else None, words[1:]) is not None
+
+
+def _idle_timeout(form: ServerForm, shared: Shared) -> float | None:
+    """Return when it is stopped; what is said of all holds for those that start when needed."""
+    is_eager = (form.start or shared.start) == "eager"
+    return form.idle_timeout or (None if is_eager else shared.idle_timeout)
 
 
 def _file_variables(
@@ -115,17 +182,19 @@ def _file_variables(
         return {}, None
     try:
         path = source.resolved(expand(written, variables, entry.dialect))
-        return read_env_file(path), None
+        return source.variables_in(path), None
     except MissingVariableError:
         return {}, None  # reported with the other missing variables
     except EnvFileError as error:
         return {}, f"its `envFile` {error}"
 
 
-def _missing_variables(expansion: Expansion) -> str | None:
+def _missing_variables(expansion: Expansion, held: Held) -> str | None:
     names = list(dict.fromkeys(expansion.missing.values()))
     if not names:
         return None
+    if unheld := [name for name in names if name in held.problems]:
+        return held.problems[unheld[0]]
     if asked := [name for name in names if name.startswith("input:")]:
         return f"`${{{asked[0]}}}` is asked for by a client; write a variable such as `${{TOKEN}}`"
     which = " and ".join(f"`{name}`" for name in names)
@@ -155,7 +224,7 @@ def _check_transport(form: ServerForm, entry: Entry, source: Source) -> None:
 
 def _check_url(form: ServerForm, url: str, entry: Entry, source: Source) -> None:
     location = (*entry.location, "url")
-    if not _is_http(url):
+    if not is_http(url):
         raise source.error(f"`{dotted(location)}` must begin with http:// or https://", location)
     if form.type == "stdio":
         raise source.error(
@@ -192,12 +261,21 @@ def _refuse_useless(keys: tuple[str, ...], beside: str, entry: Entry, source: So
             raise source.error(f"`{dotted(location)}` has no meaning beside `{beside}`", location)
 
 
-def _is_http(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and not _SPACE.search(url)
-    except ValueError:
-        return False
+def _oauth(form: OAuthForm | None, source: Source) -> OAuth | Literal[False] | None:
+    if form is None or form is NO_LOGIN:
+        return None if form is None else False
+    return OAuth(
+        client_id=form.client_id,
+        client_secret=form.client_secret,
+        private_key=_file(form.private_key, source),
+        scopes=tuple(word for scope in form.scopes for word in scope.split()),
+        redirect_uri=form.redirect_uri,
+        authorization_params=form.authorization_params,
+        resource=form.resource,
+        issuer=form.issuer,
+        client_metadata_url=form.client_metadata_url,
+        grant=form.grant,
+    )
 
 
 def _file(written: str | None, source: Source) -> Path | None:
@@ -213,5 +291,4 @@ def _is_path(command: str) -> bool:
     return "/" in command or "\\" in command or command.startswith("~")
 
 
-_SPACE = re.compile(r"[\s\x00-\x1f]")
 _KEYS = frozenset(keys(ServerForm))

@@ -1,19 +1,21 @@
 """The file itself: its text, and errors that point into it."""
 
 import os
+import shlex
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, dotted
+from aggregator.config.dotenv import read_env_file
 from aggregator.config.variables import Expansion
 from aggregator.config.wording import first_of, problems
 from aggregator.errors import ConfigError
-from aggregator.files import in_words
+from aggregator.files import in_words, read_within
 
 _Form = TypeVar("_Form", bound=BaseModel)
 
@@ -24,6 +26,14 @@ class Source:
 
     path: Path
     document: Document
+    deadline: float | None = None
+    """When pipes that it names must have been read, on the clock of `time.monotonic`."""
+    home: str | None = None
+    """What `~` stands for, which is the home of whoever it is read for, and not of this process."""
+    names: set[str] = field(default_factory=set[str])
+    """The variables that it has been found to refer to."""
+    files: dict[Path, None] = field(default_factory=dict[Path, None])
+    """The files of variables that it has been found to refer to."""
 
     @property
     def directory(self) -> Path:
@@ -32,6 +42,8 @@ class Source:
 
     def resolved(self, written: str) -> Path:
         """Return a path in the file as an absolute one."""
+        if self.home and (written == "~" or written.startswith("~/")):
+            return Path(self.home, written[2:])
         with suppress(RuntimeError):  # there is no such user: then `~` is a name like any other
             return self.directory / Path(written).expanduser()
         return self.directory / written
@@ -40,15 +52,26 @@ class Source:
         """Return an error that points at a location."""
         return ConfigError(str(self.path), problem, line=self.document.line(location), hint=hint)
 
+    def variables_in(self, path: Path) -> dict[str, str]:
+        """Return the variables in a file that this one refers to.
+
+        Raises:
+            EnvFileError: It cannot be read, or a line is not `NAME=value`.
+        """
+        self.files[path] = None
+        return read_env_file(path, self.deadline)
+
     def check_references(self, expansion: Expansion) -> None:
-        """Refuse a `${` that begins nothing.
+        """Take note of variables, and refuse a `${` that begins nothing.
 
         Raises:
             ConfigError: There is one.
         """
+        self.names.update(expansion.used, expansion.missing.values())
         for location in expansion.bad:
             raise self.error(
-                f"`{dotted(location)}` has a `${{` that is not `${{NAME}}` or `${{NAME:-default}}`",
+                f"`{dotted(location)}` has a `${{` that is not `${{NAME}}`, `${{NAME:-default}}` "
+                "or `${keyring:NAME}`",
                 location,
                 "Write `$${` for a literal `${`",
             )
@@ -67,13 +90,13 @@ class Source:
             raise first_of(found) from None
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file.
+def read_text(path: Path, deadline: float | None = None) -> str:
+    """Return the text of a file; one that is a pipe must have ended by the deadline.
 
     Raises:
         ConfigError: There is no such file, or it is not text of a reasonable size.
     """
-    raw = _read_bytes(path)
+    raw = _read_bytes(path, deadline)
     if len(raw) > MAX_CHARACTERS:
         raise ConfigError(str(path), "is larger than 1 MiB")
     try:
@@ -85,12 +108,12 @@ def read_text(path: Path) -> str:
         ) from None
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path, deadline: float | None) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_CHARACTERS + 1)
+        return read_within(path, MAX_CHARACTERS, deadline)
     except FileNotFoundError:
-        hint = "Create it, or name another file with `--config`"
+        there = shlex.quote(str(path))
+        hint = f"`aggregator init --config {there}` makes one for you; `--config` names another"
         raise ConfigError(str(path), "does not exist", hint=hint) from None
     except IsADirectoryError:
         hint = "Name the file in it, such as `servers.yaml`"

@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aggregator.config.document import Location, Value
+from aggregator.config.keychain import NAME, PREFIX
 
 _MAX_NESTING = 8
 """Defaults that may stand inside defaults."""
 
 _DOLLAR = re.compile(r"\$[${]")
-_REFERENCE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL | re.ASCII)
+_REFERENCE = re.compile(
+    rf"({PREFIX}{NAME}|[A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL | re.ASCII
+)
 # Clients also write `${env:NAME}`, and `${input:id}` for what they ask the person.
 _CLIENT_REFERENCE = re.compile(
-    r"(?:env:)?((?:input:)?[A-Za-z_][A-Za-z0-9_-]*?)(?::-(.*))?", re.DOTALL | re.ASCII
+    rf"(?:env:)?({PREFIX}{NAME}|(?:input:)?[A-Za-z_][A-Za-z0-9_-]*?)(?::-(.*))?",
+    re.DOTALL | re.ASCII,
 )
 
 
@@ -53,6 +57,8 @@ class Expansion:
     missing: dict[Location, str] = field(default_factory=dict[Location, str])
     """The first missing variable of each text that has one."""
     bad: list[Location] = field(default_factory=list[Location])
+    used: dict[str, str] = field(default_factory=dict[str, str])
+    """What was put in the place of references, by the names of the variables."""
 
     def expand(self, value: Value, location: Location) -> Value:
         """Return the value with every text in it expanded."""
@@ -66,7 +72,7 @@ class Expansion:
 
     def _text(self, text: str, location: Location) -> str:
         try:
-            return expand(text, self.variables, self.dialect)
+            return expand(text, self.variables, self.dialect, used=self.used)
         except MissingVariableError as error:
             self.missing[location] = error.name
         except BadReferenceError:
@@ -76,9 +82,15 @@ class Expansion:
 
 
 def expand(
-    text: str, variables: Mapping[str, str], dialect: Dialect = OURS, nesting: int = 0
+    text: str,
+    variables: Mapping[str, str],
+    dialect: Dialect = OURS,
+    nesting: int = 0,
+    used: dict[str, str] | None = None,
 ) -> str:
     """Return the text with `${NAME}` and `${NAME:-default}` replaced, and `$$` made `$`.
+
+    What stands in the place of each is noted in `used`.
 
     Raises:
         MissingVariableError: A variable has neither a value nor a default.
@@ -94,7 +106,7 @@ def expand(
             continue
         position = _closing(text, found.end())
         body = text[found.end() : position - 1]
-        parts.append(_resolved(body, variables, dialect, nesting))
+        parts.append(_resolved(body, variables, dialect, nesting, used))
     return "".join([*parts, text[position:]])
 
 
@@ -108,7 +120,13 @@ def _closing(text: str, start: int) -> int:
     raise BadReferenceError
 
 
-def _resolved(body: str, variables: Mapping[str, str], dialect: Dialect, nesting: int) -> str:
+def _resolved(
+    body: str,
+    variables: Mapping[str, str],
+    dialect: Dialect,
+    nesting: int,
+    used: dict[str, str] | None,
+) -> str:
     found = dialect.reference.fullmatch(body)
     if nesting > _MAX_NESTING or (found is None and dialect.strict):
         raise BadReferenceError
@@ -118,4 +136,7 @@ def _resolved(body: str, variables: Mapping[str, str], dialect: Dialect, nesting
     if found[2] is None and value is None:
         raise MissingVariableError(found[1])
     # As in a shell, a default also stands in for an empty value.
-    return value or (expand(found[2], variables, dialect, nesting + 1) if found[2] else "")
+    value = value or (expand(found[2], variables, dialect, nesting + 1, used) if found[2] else "")
+    if used is not None:
+        used[found[1]] = value
+    return value

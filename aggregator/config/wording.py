@@ -1,14 +1,12 @@
 """Say what is wrong with a value, without quoting it: it may hold a secret."""
 
 from collections.abc import Iterable
-from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from aggregator.config.document import Document, Location, dotted
-from aggregator.config.form import FileForm, ServerForm, ToolsForm, keys
-from aggregator.config.values import ServerType, SurfaceChoice
+from aggregator.config.form import FileForm, LimitsForm, NamesForm, ServerForm, ToolsForm, keys
 from aggregator.errors import ConfigError
 
 _EXPECTED = {
@@ -21,6 +19,30 @@ _EXPECTED = {
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
 }
+
+_EXAMPLES = {
+    "servers": "fetch: {command: uvx, args: [mcp-server-fetch]}",
+    "env": "env: {NAME: value}",
+    "headers": "headers: {X-Team: blue}",
+    "limits": "limits: {memory: 4GiB, files: 256}",
+    "tools": "tools: {allow: [read_*]}",
+    "rename": "rename: {get_it: get_issue}",
+    "describe": "describe: {get_issue: Returns an issue by its number}",
+    "searchHints": "searchHints: {get_issue: bug ticket}",
+    "clients": "clients: {claude-code: relay}",
+    "names": "names: {search: FindTools}",
+}
+"""What mappings look like, by their keys; a server's is under that of all servers."""
+
+_FORMS: dict[str, type[BaseModel]] = {
+    "tools": ToolsForm,
+    "limits": LimitsForm,
+    "names": NamesForm,
+}
+"""What is inside of a mapping, by its key."""
+
+LEAST_BEGINNING = 3
+"""Letters that say which key they begin."""
 
 
 def problems(
@@ -60,23 +82,30 @@ def _said(error: ErrorDetails) -> str:
 
 
 def _hint(error: ErrorDetails, location: Location) -> str | None:
-    if error["type"] == "extra_forbidden":
+    kind = error["type"]
+    if kind == "extra_forbidden":
         return nearest(str(location[-1]), _keys_beside(location))
-    if error["type"] == "string_type" and location[-2:-1] == ("env",):
+    if kind == "string_type" and location[-2:-1] == ("env",):
         name = location[-1]
         return f'Write `{name}: ${{{name}}}` to pass a variable on, `{name}: ""` for an empty one'
-    if error["type"] == "literal_error":
-        return nearest(str(error["input"]), (*get_args(SurfaceChoice), *get_args(ServerType)))
-    return None
+    if kind == "literal_error":
+        expected = str(error.get("ctx", {}).get("expected", ""))
+        return nearest(str(error["input"]), tuple(expected.split("'")[1::2]))
+    return example(location) if kind in {"dict_type", "model_type"} else None
+
+
+def example(location: Location) -> str | None:
+    """Return how a mapping could be written there."""
+    here, above = location[-1], location[-2:-1]
+    is_server = above in {("servers",), ("mcpServers",)}
+    found = _EXAMPLES.get("servers" if is_server else str(here))
+    return f"Write, for example, `{found}`" if found else None
 
 
 def _keys_beside(location: Location) -> tuple[str, ...]:
-    form: type[BaseModel] = FileForm
-    if len(location) == 3:  # noqa: PLR2004 servers, a name, a key
-        form = ServerForm
-    elif len(location) > 3:  # noqa: PLR2004
-        form = ToolsForm
-    return keys(form)
+    if len(location) > 1 and (form := _FORMS.get(str(location[-2]))):
+        return keys(form)
+    return keys(FileForm if len(location) == 1 else ServerForm)
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str | None:
@@ -84,5 +113,8 @@ def nearest(word: str, known: tuple[str, ...]) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415 a start without errors does not need it
 
     by_lower = {each.lower().replace("_", ""): each for each in known}
-    found = get_close_matches(word.lower().replace("_", "").replace("-", ""), by_lower, 1, 0.6)
+    sought = word.lower().replace("_", "").replace("-", "")
+    begun = [each for each in by_lower if each.startswith(sought)]
+    found = get_close_matches(sought, by_lower, 1, 0.6)
+    found += begun if len(sought) >= LEAST_BEGINNING else []
     return f"Did you mean `{by_lower[found[0]]}`?" if found else None

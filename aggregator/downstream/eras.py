@@ -6,17 +6,19 @@ from hashlib import sha256
 
 from aggregator.config import ServerConfig
 from aggregator.eras import Era
-from aggregator.json import as_object
+from aggregator.json import JsonObject, as_object
 from aggregator.memory import Memory, joined
 
 ERAS = "eras"
 
 REMEMBERED_FOR = 7 * 24 * 3600.0
 """Seconds after which a server is asked again: it may have learned the newer era."""
+NEEDED_FOR = 30 * 24 * 3600.0
+"""Seconds after which one that needs the older era is tried in the newer one again."""
 
 
 class Eras:
-    """Remembers which servers speak the older era.
+    """Remembers which servers speak the older era, or need it.
 
     A modern server answers the first question of a probe at once: nothing is gained by
     remembering it, and one that was replaced by an older server would be lost.
@@ -27,19 +29,36 @@ class Eras:
         self._clock = clock
 
     def recall(self, server: ServerConfig) -> Era | None:
-        """Return the era a server spoke last time, if it was the older one."""
+        """Return the era to speak, unless that is to be found out."""
+        if server.era != "auto":
+            return server.era
         known = as_object(self._memory.get(ERAS, _key(server)))
         at = known.get("at")
         if known.get("era") != "handshake" or not isinstance(at, int | float):
             return None
-        return "handshake" if 0 <= self._clock() - at < REMEMBERED_FOR else None
+        limit = NEEDED_FOR if _is_needed(known) else REMEMBERED_FOR
+        return "handshake" if 0 <= self._clock() - at < limit else None
 
     def note(self, server: ServerConfig, era: Era) -> None:
         """Remember the era a server speaks."""
-        if era == "modern":
-            self._memory.put(ERAS, _key(server), None)
-        elif self.recall(server) is None:
-            self._memory.put(ERAS, _key(server), {"era": era, "at": self._clock()})
+        if era == "handshake":
+            if self.recall(server) is None:
+                self._memory.put(ERAS, _key(server), {"era": era, "at": self._clock()})
+        elif not _is_needed(as_object(self._memory.get(ERAS, _key(server)))):
+            self.forget(server)
+
+    def note_need(self, server: ServerConfig) -> None:
+        """Remember that a server speaks both eras, but is whole only in the older one."""
+        need = {"era": "handshake", "at": self._clock(), "needed": True}
+        self._memory.put(ERAS, _key(server), need)
+
+    def forget(self, server: ServerConfig) -> None:
+        """Find out about a server anew the next time."""
+        self._memory.put(ERAS, _key(server), None)
+
+
+def _is_needed(known: JsonObject) -> bool:
+    return known.get("needed") is True
 
 
 def _key(server: ServerConfig) -> str:

@@ -48,6 +48,12 @@ REQUEST_FAILURES = (MCPError, UndeliveredError, ConnectionClosedError)
 CANCEL_PATIENCE = 1.0
 """Seconds that a server has to take note that a request is no longer wanted."""
 
+LATE_PATIENCE = 1.0
+"""Seconds for an answer that may have come while this process stood still to be read."""
+
+MAX_DIGITS = 20
+"""Digits of a number that may be one of ours; Python refuses to read thousands of them."""
+
 
 class Listener(Protocol):
     """What becomes of that which the other side says by itself."""
@@ -82,8 +88,9 @@ class _Waiter:
 class Exchange:
     """Two sides that ask and answer each other."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, server: str = "") -> None:
         self.transport = transport
+        self._about = {"server": server} if server else {}
         self.closed = anyio.Event()
         """Set when nobody will be answered any more."""
         self._numbers = count(1)
@@ -102,8 +109,11 @@ class Exchange:
         headers: Headers = NO_HEADERS,
         *,
         cancellable: bool = True,
+        is_overdue: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
+
+        `is_overdue` says whether the time for it was long over when that was noticed.
 
         Raises:
             MCPError: The answer is an error.
@@ -119,9 +129,11 @@ class Exchange:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
         except anyio.get_cancelled_exc_class():
-            if cancellable:
-                await self._take_back(number)
-            raise
+            # A process that was stopped finds its time run out and its answers there.
+            if not (is_overdue() and await _comes_late(waiter)):
+                if cancellable:
+                    await self._take_back(number)
+                raise
         finally:
             del self._waiting[number]
         return _result(waiter.outcome)
@@ -172,17 +184,27 @@ class Exchange:
             case JSONRPCNotification(method="notifications/cancelled", params=params):
                 self._cancel((params or {}).get("requestId"))
             case JSONRPCNotification(method=method, params=params):
-                rest = listener.hear(related, method, params)
-                if rest is not None:
-                    group.start_soon(_do, rest)
+                if (rest := self._heard(listener, related, method, params)) is not None:
+                    group.start_soon(self._do, rest)
+
+    def _heard(
+        self, listener: Listener, related: RequestId | None, method: str, params: Params
+    ) -> Rest | None:
+        """Take a notification; one that is odd in a way nobody foresaw costs only itself."""
+        try:
+            return listener.hear(related, method, params)
+        except Exception:
+            logger.exception("a notification could not be understood", extra=self._about)
+            return None
 
     def _settle(self, number: RequestId | None, outcome: Outcome) -> None:
         waiter = self._waiting.get(number) if number is not None else None
-        if waiter is None and isinstance(number, str) and number.isdecimal():
+        if waiter is None and isinstance(number, str):
             # Some servers write the numbers they are sent as text.
-            waiter = self._waiting.get(int(number))
-        if waiter is None:
-            logger.debug("an answer to %r, which nobody waits for, is dropped", number)
+            is_number = len(number) <= MAX_DIGITS and number.isdecimal()
+            waiter = self._waiting.get(int(number)) if is_number else None
+        if waiter is None or waiter.answered.is_set():
+            logger.debug("an answer that nobody waits for is dropped", extra=self._about)
         else:
             waiter.settle(outcome)
 
@@ -217,7 +239,7 @@ class Exchange:
             except MCPError as error:
                 answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=error.error)
             except Exception:
-                logger.exception("a request of a server could not be answered")
+                logger.exception("its request could not be answered", extra=self._about)
                 failed = ErrorData(code=INTERNAL_ERROR, message="The request failed")
                 answer = JSONRPCError(jsonrpc="2.0", id=request.id, error=failed)
             finally:
@@ -241,7 +263,13 @@ class Exchange:
         try:
             await self.transport.send(message)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            logger.debug("a message to a connection that is gone is dropped")
+            logger.debug("a message to a connection that is gone is dropped", extra=self._about)
+
+    async def _do(self, rest: Rest) -> None:
+        try:
+            await rest()
+        except Exception:
+            logger.exception("a notification could not be passed on", extra=self._about)
 
     def __repr__(self) -> str:
         if self.closed.is_set():
@@ -256,11 +284,11 @@ class Exchange:
                 waiter.settle(None)
 
 
-async def _do(rest: Rest) -> None:
-    try:
-        await rest()
-    except Exception:
-        logger.exception("a notification could not be passed on")
+async def _comes_late(waiter: _Waiter) -> bool:
+    """Say whether an answer that nobody has had a chance to read has come."""
+    with anyio.move_on_after(LATE_PATIENCE, shield=True):
+        await waiter.answered.wait()
+    return waiter.answered.is_set()
 
 
 def _refused_twin(number: RequestId) -> JSONRPCError:

@@ -1,16 +1,22 @@
 """How a connection to a server, or the attempt at one, came to its end, in words."""
 
 import errno
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 import anyio
 
 from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.introduction import LinkLostError
 from aggregator.downstream.stdio.process import SpawnError
-from aggregator.downstream.transport import Line, UndeliveredError
+from aggregator.downstream.transport import Line, Remedy, Undelivered, UndeliveredError
+from aggregator.errors import CallError, ServerLostError, TurnedAwayError
+from aggregator.secrecy import Redaction
+
+logger = logging.getLogger(__name__)
 
 FAILURES = (
     *REQUEST_FAILURES,
@@ -54,6 +60,8 @@ class Failure:
     """Seconds it asked to be left alone."""
     last_words: tuple[str, ...] = ()
     """The last lines of its standard error."""
+    remedy: Remedy | None = None
+    """What a person can do about it, if that is to log in."""
 
     def with_words(self, lines: Sequence[Line]) -> "Failure":
         """Add what the server said last, which often says more than how it ended."""
@@ -102,7 +110,13 @@ def explain(error: BaseException, connect_timeout: float) -> Failure:
     """Say in words what stood in the way of a connection."""
     if isinstance(error, UndeliveredError):
         why = error.undelivered
-        return Failure(why.reason, is_hopeless=why.is_barred, retry_after=why.retry_after)
+        return Failure(
+            why.reason,
+            # Without a person, the next attempt would be refused like this one.
+            is_hopeless=why.is_barred or why.remedy is not None,
+            retry_after=why.retry_after,
+            remedy=why.remedy,
+        )
     if isinstance(error, TimeoutError):
         return Failure(f"it was not ready within {connect_timeout:g} s")
     return Failure(in_words(error), is_hopeless=_is_hopeless(error))
@@ -136,3 +150,19 @@ def _leaves(failures: BaseExceptionGroup[Exception]) -> list[Exception]:
     for each in failures.exceptions:
         found.extend(_leaves(each) if isinstance(each, BaseExceptionGroup) else [each])
     return found
+
+
+def log_bug(server: str, bugs: BaseExceptionGroup[Exception]) -> Failure:
+    """Lose a server that we cannot handle; why is in the log, under a number."""
+    number = uuid4().hex[:12]
+    logger.error("internal error %s", number, exc_info=bugs, extra={"server": server})
+    return Failure(f"the aggregator could not handle it (error {number}; its log says why)")
+
+
+def undelivered(server: str, call: Undelivered, redact: Redaction) -> CallError:
+    """Say to the caller what its transport says of a call."""
+    reason = redact(call.reason)
+    if call.may_have_run:
+        return ServerLostError(server, reason)
+    login = call.remedy.command if call.remedy else None
+    return TurnedAwayError(server, reason, is_barred=call.is_barred, login=login)

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
 
+from aggregator.downstream.places import Party
 from aggregator.eras import Era
 from aggregator.json import JsonObject
 
@@ -18,6 +21,8 @@ MAX_NOTICES = 256
 """Notifications kept for a client that does not read them; the oldest are dropped."""
 MAX_GIVEN_UP = 256
 """Calls remembered after they were given up."""
+WITHDRAWING = 1.0
+"""Seconds that a client has to take note that a question is withdrawn."""
 LINGERING = 30.0
 """Seconds in which a server may still speak of a call that was given up."""
 
@@ -33,6 +38,11 @@ class Caller(Protocol):
     @property
     def key(self) -> object:
         """Tells one client from another."""
+        ...
+
+    @property
+    def party(self) -> Party:
+        """Whose share of a server's places its requests count on."""
         ...
 
     @property
@@ -59,6 +69,17 @@ class Caller(Protocol):
         ...
 
 
+OVERDUE = 1.0
+"""Seconds after a deadline that no event loop is late by, unless its process was stopped."""
+
+
+class WithdrawnError(MCPError):
+    """The call that something was asked for has ended before there was an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(types.INVALID_REQUEST, "The call that this was asked for has ended")
+
+
 class Patience:
     """How long a call may take, not counting the time in which somebody is asked."""
 
@@ -69,6 +90,11 @@ class Patience:
         self._latest = now + altogether
         self._pauses = 0
         scope.deadline = min(now + between, self._latest)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the time was over long ago, so that nobody can have looked meanwhile."""
+        return anyio.current_time() - self._scope.deadline > OVERDUE
 
     def note_progress(self) -> None:
         """Begin to wait anew, because the server has shown that it is at work."""
@@ -98,6 +124,8 @@ class ClientCall:
         self._notices = deque[tuple[str, JsonObject]](maxlen=MAX_NOTICES)
         self._turn: anyio.Lock | None = None
         self._is_being_told = False
+        self._questions: dict[anyio.CancelScope, anyio.Event] = {}
+        self._has_ended = False
 
     @property
     def log_level(self) -> str | None:
@@ -105,6 +133,10 @@ class ClientCall:
         # A client with a session is sent messages until it says otherwise.
         usual = "info" if self.caller.era == "handshake" else None
         return self.caller.log_level or usual
+
+    def is_overdue(self) -> bool:
+        """Whether its time was over long before that was noticed."""
+        return self._patience.is_overdue
 
     def hear(self, method: str, params: JsonObject) -> bool:
         """Take a notification in the order it came; say whether somebody is passing them on."""
@@ -131,10 +163,35 @@ class ClientCall:
             self._is_being_told = False
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
-        """Ask the client; the call's time stands still meanwhile."""
-        await self.deliver()
-        with self._patience.paused():
-            return await self.caller.ask(method, params)
+        """Ask the client; the call's time stands still meanwhile.
+
+        Raises:
+            WithdrawnError: The call has ended before there was an answer.
+            MCPError: The client refuses.
+        """
+        with anyio.CancelScope() as scope:
+            withdrawn = self._questions[scope] = anyio.Event()
+            try:
+                if not self._has_ended:
+                    await self.deliver()
+                    with self._patience.paused():
+                        return await self.caller.ask(method, params)
+            finally:
+                del self._questions[scope]
+                withdrawn.set()
+        raise WithdrawnError
+
+    def end(self) -> None:
+        """Withdraw the questions that are still open: nobody waits for what they are about."""
+        self._has_ended = True
+        for scope in self._questions:
+            scope.cancel()
+
+    async def until_withdrawn(self) -> None:
+        """Wait, within bounds, until the client has been told so: behind the result it is late."""
+        with anyio.move_on_after(WITHDRAWING):
+            for withdrawn in list(self._questions.values()):
+                await withdrawn.wait()
 
 
 class InFlight:

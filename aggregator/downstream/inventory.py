@@ -1,10 +1,8 @@
 """What one server offers: every page of each of its lists, taken in."""
 
 import logging
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -12,37 +10,48 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
-from aggregator.catalog import Offers, Ready, ToolEntry
+from aggregator.catalog import NOTHING_BESIDES, Offers, Ready, ResourceEntry, ToolEntry
 from aggregator.config import ServerConfig
+from aggregator.downstream.definition import beginning
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
 from aggregator.downstream.intake import (
     MAX_REFUSALS,
     PROMPT,
+    READ,
     RESOURCE,
+    RULING,
+    SKILL,
     TEMPLATE,
     TOOL,
     Admitted,
     Intake,
-    clean,
     entry_of,
+    named_prompts,
     named_tools,
-    prompts_of,
     resources_of,
+    skills_among,
+    skills_of,
     unmatched,
 )
 from aggregator.downstream.link import Link
-from aggregator.json import is_array
+from aggregator.downstream.peer import Peer
+from aggregator.downstream.wishes import grant
+from aggregator.effort import Turn
+from aggregator.json import JsonObject, as_object, is_array
+from aggregator.names import ToolName
+from aggregator.secrecy import Redaction
+from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
+SKILLS = "io.modelcontextprotocol/skills"
+"""The extension by which a server says that it has skills."""
 MAX_PAGES = 64
 """Pages of a listing that are asked for."""
 MAX_INSTRUCTIONS = 16 * 1024
 """Characters kept of a server's instructions."""
-TAKEN_IN_AT_ONCE = 20
-"""Definitions that are taken in before others have their turn."""
+MAX_ABOUT = 300
+"""Characters kept of what a server says of itself in a line."""
 LISTING_PATIENCE = 15.0
 """Seconds that a list besides the first one of tools may take."""
 
@@ -55,8 +64,10 @@ class Inventory:
     mirrored: Mirrored
 
 
-async def list_tools(server: ServerConfig, link: Link) -> Inventory:
-    """List a server's tools and make a state of them.
+async def list_tools(
+    server: ServerConfig, link: Link, known: Offers = NOTHING_BESIDES
+) -> Inventory:
+    """List a server's tools and make a state of them, with what else is known of it.
 
     Raises:
         MCPError: The server does not list them.
@@ -65,51 +76,118 @@ async def list_tools(server: ServerConfig, link: Link) -> Inventory:
     """
     intake = Intake(TOOL, server.allows)
     admitted = await list_all(link, "tools", intake)
-    named, refused = named_tools(server, admitted)
-    entries = [_measure(entry_of(server, *each)) async for each in _in_turns(named)]
+    named, refused = await in_turns(named_tools(server, admitted))
+    entries: list[ToolEntry] = []
+    await in_turns(_enter(server, named, entries))
     mirrored = NOTHING_MIRRORED
     if link.peer.era == "modern":
-        entries, mirrored, invalid = await _mirror(entries)
-        refused = [*refused, *invalid]
+        mirror = _Mirror()
+        await in_turns(mirror.hold(entries))
+        entries, mirrored = mirror.kept, mirror.mirrored
+        refused = [*refused, *mirror.refused]
+    entries, left = grant(server, entries)
+    refused = [*refused, *left]
     complain(server, refused)
     capabilities = link.peer.capabilities
+    # What else it is given, such as the name of a project, its own words may need to say.
+    said = _own_words(link.peer, Redaction(server.confidential()))
     state = Ready(
         entries=tuple(entries),
         since=anyio.current_time(),
-        protocol_version=link.peer.protocol_version,
-        version=f"{link.peer.name} {link.peer.version}".strip(),
-        instructions=clean(link.peer.instructions)[:MAX_INSTRUCTIONS],
+        protocol_version=said.protocol_version,
+        version=f"{said.name} {said.version}".strip(),
+        instructions=beginning(said.instructions, MAX_INSTRUCTIONS),
+        about=_in_a_line(said.about) or _in_a_line(said.instructions),
         refused=tuple(refused),
-        unmatched=unmatched(server, intake),
-        offers=Offers(reads="resources" in capabilities, completes="completions" in capabilities),
+        unmatched=await _unmatched(server, intake),
+        offers=_still_offered(known, capabilities),
     )
     return Inventory(state, mirrored)
 
 
-def _measure(entry: ToolEntry) -> ToolEntry:
-    """Have an entry know how long it is, before somebody waits for the sum of thousands."""
-    _ = entry.characters
-    return entry
+async def _unmatched(server: ServerConfig, intake: Intake) -> tuple[str, ...]:
+    """Say what of a configuration holds for no tool; each entry is tried with thousands."""
+    found: list[str] = []
+    for sentence in unmatched(server, intake):
+        if sentence is not None:
+            found.append(sentence)
+        await anyio.lowlevel.checkpoint()
+    return tuple(found)
 
 
-async def _mirror(entries: list[ToolEntry]) -> tuple[list[ToolEntry], Mirrored, list[str]]:
-    """Find which arguments are repeated in headers; leave out tools that say it wrongly."""
-    kept, refused = list[ToolEntry](), list[str]()
-    mirrored = dict[object, dict[tuple[str, ...], str]]()
-    async for entry in _in_turns(entries):
-        if find_invalid_x_mcp_header(entry.input_schema):
-            refused.append(f"`{entry.own_name}` has an invalid `x-mcp-header`")
-            continue
-        kept.append(entry)
-        if headers := x_mcp_header_map(entry.input_schema):
-            mirrored[entry.own_name] = headers
-    return kept, mirrored, refused[:MAX_REFUSALS]
+def _still_offered(known: Offers, capabilities: JsonObject) -> Offers:
+    """Return what a server offers besides tools, as far as that is known before it lists it."""
+    reads = "resources" in capabilities
+    return Offers(
+        prompts=known.prompts if "prompts" in capabilities else (),
+        resources=known.resources if reads else (),
+        templates=known.templates if reads else (),
+        skills=known.skills if reads else (),
+        reads=reads,
+        completes="completions" in capabilities,
+        unlisted=frozenset(BESIDES) & capabilities.keys(),
+    )
+
+
+def _own_words(peer: Peer, redact: Redaction) -> Peer:
+    """Return what a server says of itself without what it was given in confidence."""
+    return replace(
+        peer,
+        name=redact.named(peer.name),
+        version=redact.named(peer.version),
+        # More than is kept, lest half of a secret be left at its end.
+        instructions=redact.named(peer.instructions[: 2 * MAX_INSTRUCTIONS]),
+        about=redact.named(peer.about[: 2 * MAX_INSTRUCTIONS]),
+    )
+
+
+def _in_a_line(text: str) -> str:
+    """Return the beginning of what a server says of itself."""
+    return beginning(text.lstrip(), MAX_ABOUT).strip().partition("\n")[0]
+
+
+def _enter(
+    server: ServerConfig, named: Iterable[tuple[ToolName, JsonObject]], entries: list[ToolEntry]
+) -> Generator[None, None, None]:
+    """Make entries that know how long they are, before somebody waits for the sum of thousands."""
+    turn = Turn()
+    for each in named:
+        entries.append(entry_of(server, *each))
+        name = entries[-1].own_name
+        if turn.is_over(RULING, cleaned=entries[-1].characters + READ * len(name)):
+            yield
+
+
+class _Mirror:
+    """Which arguments are repeated in headers; tools that say it wrongly are left out."""
+
+    def __init__(self) -> None:
+        self.kept: list[ToolEntry] = []
+        self.mirrored: dict[object, dict[tuple[str, ...], str]] = {}
+        self.refused: list[str] = []
+
+    def hold(self, entries: Iterable[ToolEntry]) -> Generator[None, None, None]:
+        """Look at each tool; yield where a turn is over."""
+        turn = Turn()
+        for entry in entries:
+            if turn.is_over(1, cleaned=entry.characters):
+                yield
+            if find_invalid_x_mcp_header(entry.input_schema):
+                self._refuse(f"`{entry.own_name}` has an invalid `x-mcp-header`")
+                continue
+            self.kept.append(entry)
+            if headers := x_mcp_header_map(entry.input_schema):
+                self.mirrored[entry.own_name] = headers
+
+    def _refuse(self, sentence: str) -> None:
+        if len(self.refused) < MAX_REFUSALS:
+            self.refused.append(sentence)
 
 
 async def list_prompts(server: ServerConfig, link: Link, known: Offers) -> Offers:
     """List a server's prompts into what else it offers."""
     admitted = await list_all(link, "prompts", Intake(PROMPT))
-    prompts, refused = prompts_of(server, admitted)
+    prompts, refused = await in_turns(named_prompts(server, admitted))
     complain(server, refused)
     return replace(known, prompts=prompts)
 
@@ -121,7 +199,16 @@ async def list_resources(server: ServerConfig, link: Link, known: Offers) -> Off
     complain(server, refused)
     templates, refused = resources_of(server, await _list_templates(link))
     complain(server, refused)
-    return replace(known, resources=resources, templates=templates)
+    skills, refused = skills_of(server, await _list_skills(link, resources))
+    complain(server, refused)
+    return replace(known, resources=resources, templates=templates, skills=skills)
+
+
+async def _list_skills(link: Link, resources: Iterable[ResourceEntry]) -> Admitted:
+    """List the skills of a server: those it says it has, or else what it lists like one."""
+    if SKILLS not in as_object(link.peer.capabilities.get("extensions")):
+        return Admitted(tuple(skills_among(resources)), ())
+    return await list_all(link, "skills", Intake(SKILL), declared=True)
 
 
 async def _list_templates(link: Link) -> Admitted:
@@ -137,21 +224,25 @@ BESIDES = {"prompts": list_prompts, "resources": list_resources}
 """How each kind of thing besides tools is listed."""
 
 
-def complain(server: ServerConfig, sentences: Iterable[str]) -> None:
-    """Log what of a listing was refused."""
+def complain(server: ServerConfig, sentences: Iterable[str], level: int = logging.WARNING) -> None:
+    """Log what of a listing was refused, or what of the configuration does not fit it."""
     for sentence in sentences:
-        logger.warning("%s", sentence, extra={"server": server.name})
+        logger.log(level, "%s", sentence, extra={"server": server.name})
 
 
-async def list_all(link: Link, kind: str, intake: Intake, method: str | None = None) -> Admitted:
+async def list_all(
+    link: Link, kind: str, intake: Intake, method: str | None = None, *, declared: bool = False
+) -> Admitted:
     """Ask for every page of a list, and take each in before the next is asked for.
+
+    Of a kind that is not among the capabilities nothing is asked, unless it is declared elsewhere.
 
     Raises:
         MCPError: The server does not list them.
         UndeliveredError: It was not asked, or did not answer.
         ConnectionClosedError: The connection closed meanwhile.
     """
-    if link.peer.capabilities and kind not in link.peer.capabilities:
+    if link.peer.capabilities and not (declared or kind in link.peer.capabilities):
         return intake.admitted
     method = method or f"{kind}/list"
     member = "resourceTemplates" if method == "resources/templates/list" else kind
@@ -164,7 +255,7 @@ async def list_all(link: Link, kind: str, intake: Intake, method: str | None = N
             raise MCPError(
                 types.INTERNAL_ERROR, f"it answered `{method}` without a list of {member}"
             )
-        await _take_in(intake, page)
+        await in_turns(intake.take_in(page))
         cursor = result.get("nextCursor")
         if not isinstance(cursor, str):
             break
@@ -174,19 +265,3 @@ async def list_all(link: Link, kind: str, intake: Intake, method: str | None = N
             intake.end(f"Its listing has more than {MAX_PAGES} pages; the rest is left out")
         asked.add(cursor)
     return intake.admitted
-
-
-async def _take_in(intake: Intake, page: list[object]) -> None:
-    async with aclosing(_in_turns(page)) as turns:
-        async for item in turns:
-            intake.add(item)
-            if intake.is_full:
-                return
-
-
-async def _in_turns(found: list[T]) -> AsyncGenerator[T, None]:
-    """Yield what there may be thousands of, and let others have their turn meanwhile."""
-    for number, each in enumerate(found):
-        if number % TAKEN_IN_AT_ONCE == 0:
-            await anyio.lowlevel.checkpoint()
-        yield each

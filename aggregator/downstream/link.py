@@ -6,6 +6,7 @@ what a server answers must reach the client unchanged.
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
+from math import inf
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from aggregator.downstream.exchange import Exchange
 from aggregator.downstream.inflight import ClientCall
 from aggregator.downstream.introduction import LinkLostError, Ourselves, introduce
 from aggregator.downstream.peer import Peer
+from aggregator.downstream.questions import without_questions
 from aggregator.downstream.reception import KINDS, Answer, LinkEvents, Reception
 from aggregator.downstream.transport import ConnectionClosedError, Transport, UndeliveredError
 from aggregator.eras import Era
@@ -24,6 +26,8 @@ from aggregator.json import JsonObject
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The levels of log messages, the least first."""
 
+NOTICE_PATIENCE = 1.0
+"""Seconds that a server has to take a notice which it may as well miss."""
 END_PATIENCE = 0.1
 """Seconds that a connection which seems to be over has to be really over."""
 
@@ -80,10 +84,17 @@ class Link:
             return await self._exchange.request(number, method, wrapped, headers)
         with self._in_flight.entered(number, call):
             try:
-                return await self._exchange.request(number, method, wrapped, headers)
+                result = await self._exchange.request(
+                    number, method, wrapped, headers, is_overdue=call.is_overdue
+                )
             finally:
+                call.end()
                 if call.has_heard:
-                    await call.deliver()
+                    is_late = call.is_overdue()
+                    with anyio.move_on_after(NOTICE_PATIENCE if is_late else inf, shield=is_late):
+                        await call.deliver()
+                await call.until_withdrawn()
+        return result if self.peer.era == "modern" else without_questions(result)
 
     async def lower_level(self, level: str) -> None:
         """Have a server of the handshake era log at least from this level on."""
@@ -93,6 +104,12 @@ class Link:
             self._level = level
             with suppress(MCPError, UndeliveredError):
                 await self.request("logging/setLevel", {"level": level})
+
+    async def tell_roots_changed(self) -> None:
+        """Tell a server of the handshake era, which alone can ask for them, of changed roots."""
+        if self.peer.era == "handshake":
+            with anyio.move_on_after(NOTICE_PATIENCE):
+                await self._exchange.notify("notifications/roots/list_changed")
 
     async def listen(self) -> None:
         """Hold a modern server's stream of changes open for as long as the link lives."""
@@ -126,16 +143,24 @@ class Link:
 
 @asynccontextmanager
 async def open_link(
-    transport: Transport, *, ours: Ourselves, era: Era | None, events: LinkEvents, answer: Answer
+    transport: Transport,
+    *,
+    ours: Ourselves,
+    era: Era | None,
+    events: LinkEvents,
+    answer: Answer,
+    server: str = "",
 ) -> AsyncGenerator[Link, None]:
     """Open a link to the server behind a transport and keep it for the length of the block.
+
+    `server` is what log lines call it.
 
     Raises:
         LinkLostError: The connection ended while something was asked in the block.
         MCPError: The server answered with an error.
         UndeliveredError: The transport could not get an answer.
     """
-    exchange, reception = Exchange(transport), Reception(events, answer)
+    exchange, reception = Exchange(transport, server), Reception(events, answer)
     async with anyio.create_task_group() as group:
         await group.start(exchange.run, reception)
         try:

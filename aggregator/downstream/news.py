@@ -1,7 +1,7 @@
 """What the link to one server tells, passed on under the server's name."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from aggregator.catalog import ServerState
 from aggregator.downstream.questions import Questions
@@ -11,9 +11,9 @@ from aggregator.signals import Signal
 
 
 class ServerEvents(Protocol):
-    """What is told of servers; nothing of it may block."""
+    """What is told of servers, which may not block, and what they ask."""
 
-    def reported(self, server: ServerName, state: ServerState) -> None:
+    def reported(self, server: ServerName, state: ServerState, /) -> None:
         """Take note of a server's new state."""
         ...
 
@@ -23,6 +23,10 @@ class ServerEvents(Protocol):
 
     def logged(self, server: ServerName, params: JsonObject) -> None:
         """Take note of a log message that belongs to no call."""
+        ...
+
+    async def asked(self, server: ServerName, method: str, params: JsonObject, /) -> dict[str, Any]:
+        """Answer what a server asks outside of any call."""
         ...
 
 

@@ -7,6 +7,9 @@ from typing import Any
 from aggregator.eras import Era, era_of
 from aggregator.json import JsonObject, as_object
 
+MAX_SAID = 64 * 1024
+"""Characters that are kept of anything a server says of itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Peer:
@@ -17,6 +20,8 @@ class Peer:
     version: str = ""
     capabilities: JsonObject = field(default_factory=dict[str, Any])
     instructions: str = ""
+    about: str = ""
+    """What it calls itself, for people."""
 
     @property
     def era(self) -> Era:
@@ -34,8 +39,13 @@ def describe(version: str, info: object, result: Mapping[str, Any]) -> Peer:
     instructions = result.get("instructions")
     return Peer(
         protocol_version=version,
-        name=str(described.get("name") or ""),
-        version=str(described.get("version") or ""),
+        name=_said(described.get("name")),
+        version=_said(described.get("version")),
         capabilities=as_object(result.get("capabilities")),
-        instructions=instructions if isinstance(instructions, str) else "",
+        instructions=_said(instructions) if isinstance(instructions, str) else "",
+        about=_said(described.get("description") or described.get("title")),
     )
+
+
+def _said(value: object) -> str:
+    return str(value or "")[:MAX_SAID]

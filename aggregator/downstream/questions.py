@@ -1,14 +1,14 @@
-"""What a server may ask of the client behind a call, and the answer if it cannot be asked."""
+"""What a server may ask of clients, and the answer if nobody can be asked."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NoReturn
 
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.inflight import Caller, ClientCall, Notify
+from aggregator.downstream.inflight import Caller, ClientCall, Notify, WithdrawnError
 from aggregator.json import JsonObject, as_object, items
 from aggregator.names import ServerName
 from aggregator.rate import Rate
@@ -29,15 +29,37 @@ MAX_ELSEWHERE = 256
 QUESTIONS_AT_ONCE = 20
 """Questions a server may ask in any two seconds."""
 QUESTIONS_WITHIN = 2.0
+MAX_OUTSIDE = 20
+"""Questions of one server outside of any call that may be open at a time."""
+
+Outside = Callable[[ServerName, str, JsonObject], Awaitable[dict[str, Any]]]
+"""Answers what a server asks outside of any call: `(server, method, params) -> result`."""
+
+
+async def refuse(_server: ServerName, method: str, _params: JsonObject, /) -> NoReturn:
+    """Refuse a question, since nothing says which client it is meant for.
+
+    Raises:
+        MCPError: Always.
+    """
+    hint = "; give it its directories in `args`" if method == ROOTS else ""
+    raise MCPError(
+        types.INVALID_REQUEST,
+        f"`{method}` cannot be attributed to one client: where several share this server, it must "
+        "be sent while a call is under way, and on a connection that no other client uses then"
+        f"{hint}",
+    )
 
 
 class Questions:
     """Answers what one server asks."""
 
-    def __init__(self, server: ServerName) -> None:
+    def __init__(self, server: ServerName, outside: Outside = refuse) -> None:
         self._server = server
+        self._outside = outside
+        self._open_outside = 0
         self._rate = Rate(QUESTIONS_AT_ONCE, within=QUESTIONS_WITHIN)
-        self._elsewhere = OrderedDict[object, Notify]()
+        self._elsewhere = OrderedDict[str, Notify]()
 
     async def answer(
         self, call: ClientCall | None, method: str, params: Mapping[str, Any] | None
@@ -51,17 +73,29 @@ class Questions:
             return {}
         if method not in CAPABILITY_OF:
             raise MCPError(types.METHOD_NOT_FOUND, f"`{method}` is not served here")
-        if call is None:
-            raise MCPError(
-                types.INVALID_REQUEST,
-                f"`{method}` cannot be attributed to the call of one client: it must be sent "
-                "while a call is under way, and on a connection that no other client uses then",
-            )
         self._count()
+        if call is None:
+            return await self._ask_outside(method, params or {})
         if not can_be_asked(call.caller.capabilities, method, params or {}):
             return instead(method)
         self._note(params or {}, call.caller)
-        return await call.ask(method, labelled(self._server, method, params or {}))
+        try:
+            return await call.ask(method, labelled(self._server, method, params or {}))
+        except WithdrawnError:
+            if method != ROOTS:
+                raise
+        # Roots are the client's, and not of the call that was under way when it was asked.
+        return await self._ask_outside(method, params or {})
+
+    async def _ask_outside(self, method: str, params: JsonObject) -> dict[str, Any]:
+        """Ask whoever is there, if that can only be one."""
+        if self._open_outside >= MAX_OUTSIDE:
+            raise MCPError(types.INVALID_REQUEST, "Too many questions are open already")
+        self._open_outside += 1
+        try:
+            return await self._outside(self._server, method, labelled(self._server, method, params))
+        finally:
+            self._open_outside -= 1
 
     def note_refusal(self, error: MCPError, caller: Caller) -> None:
         """Take note of what a server asks by refusing a request until it is done."""
@@ -71,7 +105,8 @@ class Questions:
 
     def complete(self, params: JsonObject) -> None:
         """Tell who was asked to go elsewhere that the server knows of the end of it."""
-        notify = self._elsewhere.pop(params.get("elicitationId"), None)
+        number = params.get("elicitationId")
+        notify = self._elsewhere.pop(number, None) if isinstance(number, str) else None
         if notify is not None:
             notify("notifications/elicitation/complete", params)
 
@@ -111,10 +146,30 @@ def instead(method: str) -> dict[str, Any]:
 
 def labelled(server: ServerName, method: str, params: JsonObject) -> JsonObject:
     """Say in the text of an elicitation which server asks."""
-    message = params.get("message")
-    if method != ELICITATION or not isinstance(message, str):
+    if method != ELICITATION:
         return params
-    return {**params, "message": f"[{server}] {message}"}
+    message = params.get("message")
+    return {**params, "message": f"[{server}] {message if isinstance(message, str) else ''}"}
+
+
+def is_input_required(result: JsonObject) -> bool:
+    """Whether a result is not one yet, but asks for something first."""
+    return result.get("resultType") == "input_required"
+
+
+def without_questions(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a server that asks its questions by requests of its own.
+
+    Raises:
+        MCPError: It has put one into its result, where nothing would say who asks.
+    """
+    if is_input_required(result):
+        raise MCPError(
+            types.INTERNAL_ERROR,
+            "The server asked a question in the place of a result, which its version of the "
+            "protocol does not allow; it was not passed on",
+        )
+    return result
 
 
 def refusal_labelled(server: ServerName, error: MCPError) -> MCPError:
@@ -133,7 +188,7 @@ def declared(capabilities: JsonObject) -> JsonObject:
     """Return of a client's capabilities what can be passed on to servers."""
     kept = {name: as_object(capabilities[name]) for name in EVERYTHING if name in capabilities}
     if "roots" in kept:
-        # That they changed is not passed on: which servers have asked for them is not known.
+        # Where servers are shared, nobody could ask for the new ones outside of a call.
         kept["roots"] = {}
     extensions = {
         name: settings
@@ -147,10 +202,15 @@ TASKS = "io.modelcontextprotocol/tasks"
 """The extension whose handles we cannot carry from one connection to another."""
 
 
-def joint(clients: list[JsonObject]) -> JsonObject:
-    """Return what at least one of these clients can be asked; everything if none is known."""
+def telling_of_roots(capabilities: JsonObject) -> JsonObject:
+    """Add to what a client can be asked that servers are told when its roots have changed."""
+    return {**capabilities, "roots": {"listChanged": True}}
+
+
+def joint(clients: list[JsonObject], expected: JsonObject = EVERYTHING) -> JsonObject:
+    """Return what at least one of these clients can be asked; what is expected if none is known."""
     if not clients:
-        return EVERYTHING
+        return expected
     found: dict[str, Any] = {}
     for capabilities in clients:
         for name in EVERYTHING:

@@ -33,6 +33,15 @@ class Subscribing:
         """What a server of the handshake era has agreed to tell of, on the link there is now."""
         self._turns = WeakValueDictionary[str, anyio.Lock]()
 
+    def reconfigure(self, server: ServerConfig) -> None:
+        """Have other limits hold from here on."""
+        self._server = server
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether somebody is to be told of a change."""
+        return bool(self._wanted)
+
     async def begin(self, link: Link) -> None:
         """Subscribe on a new connection to what was wanted on the last."""
         self._confirmed = set[str]()

@@ -1,10 +1,9 @@
 """What carries messages to one server and back, whatever it is made of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mcp_types import JSONRPCMessage, RequestId
 
@@ -14,16 +13,25 @@ Headers = Mapping[str, str]
 NO_HEADERS: Headers = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """A message that came on the stream of one of our requests."""
 
     message: JSONRPCMessage
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True)
-class Undelivered:
+class Remedy(NamedTuple):
+    """What a person can do so that a server may be used."""
+
+    command: str
+    """What to type."""
+    until_done: Callable[[], Coroutine[Any, Any, None]]
+    """Waits until somebody may have done it."""
+    scope: str = ""
+    """The rights that the login there is does not have."""
+
+
+class Undelivered(NamedTuple):
     """Why a request got no answer, from the transport that carried it."""
 
     reason: str
@@ -37,10 +45,15 @@ class Undelivered:
     """Whether no connection could be made at all."""
     request: RequestId | None = None
     """Which request it was, once that is known."""
+    remedy: Remedy | None = None
+    """What a person can do about it, if that is to log in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+NOISE = "not a message on standard output: "
+"""What such a line is shown with."""
+
+
+class Line(NamedTuple):
     """A line that a server wrote besides its messages, safe to show."""
 
     text: str
@@ -48,7 +61,7 @@ class Line:
     """Whether it stood on standard output, where only messages belong."""
 
     def __str__(self) -> str:
-        return f"not a message on standard output: {self.text}" if self.is_noise else self.text
+        return f"{NOISE}{self.text}" if self.is_noise else self.text
 
 
 Received = JSONRPCMessage | Related | Undelivered
@@ -102,8 +115,17 @@ class Transport(Protocol):
         """Whether a new connection would be pointless until something changes."""
         ...
 
+    def remedy(self) -> Remedy | None:
+        """Return what a person can do so that a new connection would be of use."""
+        ...
+
     def last_words(self) -> Sequence[Line]:
         """Return the last lines of what a server wrote besides its messages."""
+        ...
+
+    @property
+    def noise_count(self) -> int:
+        """How many lines that are no messages came where only messages belong."""
         ...
 
 

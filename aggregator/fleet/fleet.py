@@ -1,68 +1,79 @@
 """All servers at once: run each, fold what they report into the current catalog."""
 
+import logging
 import random
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.abc
 
-from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
+from aggregator.catalog import (
+    Catalog,
+    Failed,
+    Idle,
+    Pending,
+    Ready,
+    ServerState,
+    explain_unreachable,
+)
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.introduction import Ourselves
+from aggregator.downstream.news import ServerEvents
 from aggregator.downstream.questions import joint
+from aggregator.downstream.review import NO_REVIEWS, Reviews
 from aggregator.downstream.server import Downstream
+from aggregator.downstream.slipway import Slipway
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
+from aggregator.events import Stream, Trouble, state_changes
+from aggregator.fleet.annex import Annex
+from aggregator.fleet.approving import Approving
+from aggregator.fleet.awaiting import until_ready
+from aggregator.fleet.cabins import Cabins, Resident, as_listed
+from aggregator.fleet.events import FleetEvents, NoEvents
 from aggregator.fleet.indexing import Indexing
-from aggregator.fleet.now import Now
+from aggregator.fleet.now import Now, allowed
+from aggregator.fleet.pinning import adapted
+from aggregator.fleet.recalling import Recalling
+from aggregator.fleet.shelf import Shelf
+from aggregator.fleet.starting import (
+    GRACE,
+    due,
+    is_forgotten,
+    is_starting,
+    next_forgotten,
+)
 from aggregator.json import JsonObject
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName
+from aggregator.offers.skills import Skill
 from aggregator.search.hits import Ranker
 from aggregator.search.semantic.meaning import Meaning, NoMeaning
+from aggregator.secrecy import Redaction
 from aggregator.signals import Signal
 
-STARTING_AT_ONCE = 8
-"""Servers that start side by side before the next one is given a moment's delay."""
+logger = logging.getLogger(__name__)
+
 MAX_KINDS_OF_CLIENT = 32
 """Differently able clients that are told apart."""
 DRAIN_PATIENCE = 30.0
 """Seconds that calls in flight have, when their server is no longer configured."""
-STARTING_PACE = 0.25
-"""Seconds the next server waits at the most while that many are still starting."""
-
-
-class FleetEvents(Protocol):
-    """What servers tell of that is no state of theirs; nothing of it may block."""
-
-    def updated(self, server: ServerName, uri: str, /) -> None:
-        """Take note that a server says a resource has changed."""
-        ...
-
-    def logged(self, server: ServerName, params: JsonObject, /) -> None:
-        """Take note of a log message that belongs to no call."""
-        ...
-
-
-class NoEvents:
-    """Nobody is interested."""
-
-    def updated(self, _server: ServerName, _uri: str, /) -> None:
-        """Forget it."""
-
-    def logged(self, _server: ServerName, _params: JsonObject, /) -> None:
-        """Forget it."""
+STARTING_AT_ONCE = 8
+"""Servers that start side by side where nothing is known of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of the fleet, as it was configured."""
+    """One server of the fleet, and what ends it."""
 
-    server: ServerConfig
     downstream: Downstream
     scope: anyio.CancelScope
 
@@ -80,39 +91,100 @@ class Fleet:
         memory: Memory | None = None,
         meaning: Meaning | None = None,
         events: FleetEvents | None = None,
+        lock: Path | None = None,
+        shelf: Shelf | None = None,
+        stream: Stream | None = None,
+        slipway: Slipway | None = None,
+        is_shared: bool = False,
     ) -> None:
-        self.now = Now.starting(config, anyio.current_time())
+        self._recalling = Recalling(shelf or Shelf(None))
+        known = self._recalling.recall(config.enabled)
+        self.approving = Approving(
+            lock, configured=self._configured, shown=self._state, config=config.path
+        )
+        shown = {
+            name: each
+            for name, each in known.items()
+            if not self.approving.awaits(config.servers[name])
+        }
+        self.now = Now.starting(config, anyio.current_time(), shown)
         """The one cell that requests read. Replaced, never changed."""
         self.changed = Signal()
-        """Sent when `now` is replaced."""
+        """Sent when `now` is replaced, and now and then besides."""
+        self.stream = stream or Stream()
+        """Told of what happens."""
         self.meaning = meaning or NoMeaning()
-        self._indexing = Indexing(list(config.enabled), describe=self._description)
+        self._indexing = Indexing(
+            list(config.enabled),
+            describe=self._description,
+            restrict=lambda server, state: allowed(self.now.config, server, state),
+            approval=self.approving,
+        )
+        self.annex = Annex(self.now, self.changed)
+        """What is found beside tools."""
         self._clients: list[JsonObject] = []
+        self._unreachable: dict[ServerName, str] = {}
         self._watched: dict[ServerName, frozenset[str]] = {}
         eras = Eras(memory or NoMemory())
-        ours = Ourselves(identity, lambda: joint(self._clients))
         self._events = events or NoEvents()
+        self._slipway = slipway or Slipway(STARTING_AT_ONCE)
+        self._is_shared = is_shared
 
-        def recruit(server: ServerConfig) -> Member:
-            return Member(
+        def enlist(
+            server: ServerConfig,
+            events: ServerEvents,
+            capabilities: Callable[[], JsonObject],
+            watched: frozenset[str],
+        ) -> Downstream:
+            return Downstream(
                 server,
-                Downstream(
-                    server,
-                    connect(server),
-                    self,
-                    ours=ours,
-                    eras=eras,
-                    jitter=jitter,
-                    watched=self._watched.get(server.name, frozenset()),
-                ),
-                anyio.CancelScope(),
+                connect(server),
+                events,
+                ours=Ourselves(identity, capabilities),
+                eras=eras,
+                jitter=jitter,
+                watched=watched,
+                berth=self._slipway.berth(is_heavy=server.type == "stdio"),
             )
 
-        self._recruit = recruit
-        self._members = {name: recruit(server) for name, server in config.enabled.items()}
+        self._enlist = enlist
+        self.cabins = Cabins(enlist, self._note_listed)
+        """The processes that clients have to themselves."""
+        self._members = {name: self._recruit(each) for name, each in config.enabled.items()}
         self._arrivals = list(self._members.values())
         self._leavers: list[Member] = []
+        self._living = list[ServerName]()
         self._reconfigured = Signal()
+        self._indexing.owe(self.now.catalog)
+        for member in self._arrivals:
+            self._recalling.tell(member.downstream)
+
+    def _recruit(self, server: ServerConfig) -> Member:
+        capabilities = partial(joint, self._clients, self._events.expected)
+        watched = self._watched.get(server.name, frozenset())
+        downstream = self._enlist(self._shown(server), self, capabilities, watched)
+        return Member(downstream, anyio.CancelScope())
+
+    def _shown(self, server: ServerConfig) -> ServerConfig:
+        """Return a server as it is run for all: of one that each client has, only to be listed."""
+        return as_listed(server) if self._is_shared and server.per_client else server
+
+    def is_own(self, server: ServerName) -> bool:
+        """Whether each client has a process of this server to itself."""
+        if not self._is_shared:
+            return False
+        configured = self.now.config.servers.get(server)
+        return configured is not None and configured.enabled and configured.per_client
+
+    def _note_listed(self, server: ServerName, ready: Ready) -> None:
+        """Take note of what a server offers, as a client's own process of it says."""
+        if not self.is_own(server) or not isinstance(self._state(server), Idle):
+            return
+        downstream = self._members[server].downstream
+        known = downstream.offered
+        if known is None or replace(ready, since=known.since) != known:
+            self._recalling.note(downstream.server, ready)
+            downstream.recall(ready, is_current=True)
 
     @property
     def index(self) -> Ranker:
@@ -125,33 +197,62 @@ class Fleet:
         """Keep every server connected until cancelled."""
         async with anyio.create_task_group() as group:
             task_status.started()
+            group.start_soon(self.cabins.run)
             group.start_soon(self._show_what_is_read)
+            group.start_soon(self.annex.run)
+            group.start_soon(self.annex.read, self._show_skills)
+            group.start_soon(self._forget_who_stays_away)
             while True:
                 while self._leavers:
                     group.start_soon(_let_go, self._leavers.pop())
-                if not self._arrivals:
-                    await self._reconfigured.wait()
-                    continue
-                await self._pace()
-                # Whoever was to start may have left the configuration in the meantime.
-                if self._arrivals:
-                    group.start_soon(_keep, self._arrivals.pop(0))
+                while self._arrivals:
+                    group.start_soon(self._keep, self._arrivals.pop(0))
+                await self._reconfigured.wait()
 
-    def reconfigure(self, config: Config) -> None:
-        """Go over to another configuration, touching only the servers that it changes."""
-        kept = {
-            name: member
-            for name, member in self._members.items()
-            if config.enabled.get(name) == member.server
-        }
+    @property
+    def living(self) -> tuple[ServerName, ...]:
+        """The servers that have been started and have not come to their end."""
+        return tuple(dict.fromkeys((*self._living, *self.cabins.living)))
+
+    async def _keep(self, member: Member) -> None:
+        """Run a server until it is let go."""
+        self._living.append(member.downstream.name)
+        try:
+            with member.scope:
+                await self._recalling.tell_rest(member.downstream)
+                await member.downstream.run()
+        finally:
+            self._living.remove(member.downstream.name)
+
+    async def refresh(self) -> None:
+        """See from time to time what servers offer that nobody has needed, one at a time."""
+        await self._recalling.doubt(self.now.config.enabled)
+        while True:
+            idle = [name for name in self._members if isinstance(self._state(name), Idle)]
+            oldest, due = self._recalling.next_stale(idle)
+            if oldest is not None and due <= anyio.current_time():
+                self._recalling.visit(oldest)
+                await self._members[oldest].downstream.visit()
+                continue
+            with anyio.CancelScope(deadline=due):
+                await self.changed.wait()
+
+    def hasten(self) -> None:
+        """Start servers side by side from here on."""
+        self._slipway.open()
+
+    def reconfigure(self, config: Config, reviews: Reviews = NO_REVIEWS) -> None:
+        """Go over to another configuration, replacing only the servers that it makes others."""
+        kept = _kept(self._members, config)
         leavers = [each for name, each in self._members.items() if name not in kept]
         for each in leavers:
             each.downstream.silence()
         self._leavers += leavers
-        self._arrivals = [each for each in self._arrivals if kept.get(each.server.name) is each]
+        self._arrivals = [each for each in self._arrivals if kept.get(each.downstream.name) is each]
         members: dict[ServerName, Member] = {}
         states: dict[ServerName, ServerState] = {}
         before = self.now.catalog.servers
+        self._recalling.expect(config.enabled.keys() - kept.keys())
         for name, server in config.enabled.items():
             members[name] = kept.get(name) or self._recruit(server)
             pending = Pending(since=anyio.current_time())
@@ -162,31 +263,72 @@ class Fleet:
             self._indexing.take(name, before[name], Pending())
         self._indexing.index.reorder(list(states))
         self._members = members
-        self._become(self.now.with_config(config, Catalog(states)))
+        self._become(self.now.with_config(config, Catalog(states), reviews))
+        for name, member in kept.items():
+            shown = self._shown(config.servers[name])
+            if member.downstream.server != shown:
+                self._recalling.compare(member.downstream.server, shown)
+                member.downstream.reconfigure(shown, reviews.get(name))
+        self.cabins.reconfigure(config.enabled)
         self._reconfigured.send()
+
+    def redact(self) -> Redaction:
+        """Return what takes the secrets of all servers out of a text."""
+        servers = self.now.config.servers.values()
+        return Redaction(pair for server in servers for pair in server.confidential())
 
     def report_problem(self, problem: str) -> None:
         """Take note of why the file as it is now cannot be used."""
         if problem != self.now.problem:
             self._become(self.now.with_problem(problem))
 
-    def server(self, name: ServerName) -> Downstream:
-        """Return a server that is configured.
+    def report_trouble(self, trouble: Trouble | None) -> None:
+        """Take note of why calls cannot be written down, or that they can be again."""
+        self.stream.report(trouble)
+        self._become(replace(self.now, unaudited=trouble and trouble.reason))
+
+    def compare_again(self, problem: str | None) -> None:
+        """Hold what is shown against what is approved now, or go on without for want of it."""
+        self._indexing.look_again(self.now.catalog)
+        if problem != self.now.unpinned:
+            self._become(replace(self.now, unpinned=problem))
+        else:
+            self.changed.send()
+
+    def server(self, name: ServerName, resident: Resident | None = None) -> Downstream:
+        """Return a server that is configured, or the process that a client has of it.
 
         Raises:
-            ServerUnavailableError: It is no longer so.
+            ServerUnavailableError: It is no longer so, or no longer there.
         """
+        if resident is not None and self.is_own(name):
+            cabin = self.cabins.find(name, resident.key)
+            if cabin is None:
+                raise ServerUnavailableError(name, "it has ended")
+            return cabin.downstream
         member = self._members.get(name)
         if member is None:
             raise ServerUnavailableError(name, "it is no longer configured")
         return member.downstream
 
-    async def watch(self, server: ServerName, uris: Collection[str]) -> None:
-        """Be told when these resources of a server change, and no others.
+    def own_state(self, name: ServerName, resident: Resident) -> ServerState | None:
+        """Return the state of the process that a client has of a server, if each is to have one."""
+        if not self.is_own(name):
+            return None
+        cabin = self.cabins.find(name, resident.key)
+        return Pending() if cabin is None else cabin.state
+
+    async def watch(
+        self, server: ServerName, uris: Collection[str], key: Hashable | None = None
+    ) -> None:
+        """Be told when these resources of a server, or of a client's own, change, and no others.
 
         Raises:
             MCPError: The server refuses.
         """
+        if self.is_own(server):
+            await self.cabins.watch(server, key, uris)
+            return
         self._watched[server] = frozenset(uris)
         if (member := self._members.get(server)) is not None:
             await member.downstream.watch(uris)
@@ -196,59 +338,112 @@ class Fleet:
         if capabilities not in self._clients and len(self._clients) < MAX_KINDS_OF_CLIENT:
             self._clients.append(capabilities)
 
-    async def until_ready(self, server: ServerName) -> None:
-        """Wake a server that is not there and wait for it, as long as it may take to start.
+    async def until_ready(self, server: ServerName, resident: Resident | None = None) -> None:
+        """Wake a server that is not there and wait for it, or for a client's own process of it.
 
         Raises:
-            ServerUnavailableError: It did not become ready.
+            CallError: It did not become ready.
         """
-        before = self._state(server)
-        if isinstance(before, Ready):
-            return
-        self.server(server).wake()
-        with anyio.move_on_after(self.now.config.servers[server].connect_timeout):
-            while not _is_settled(self._state(server), before):
-                await self.changed.wait()
-        state = self._state(server)
-        if not isinstance(state, Ready):
-            raise ServerUnavailableError(server, state.reason)
+        if resident is not None and self.is_own(server):
+            await self.cabins.until_ready(self.now.config.servers[server], resident)
+        elif not isinstance(self._state(server), Ready):
+            await until_ready(self.server(server), lambda: self._state(server), self.changed)
 
     async def until_settled(self, servers: Collection[ServerName], patience: float) -> None:
         """Wait, within bounds, until none of these servers is on its way any more."""
         with anyio.move_on_after(patience):
-            while any(_is_starting(self._state(name)) for name in servers):
+            while any(is_starting(self._state(name)) for name in servers):
                 await self.changed.wait()
+
+    async def until_started(
+        self, concerned: Callable[[Now], Collection[ServerName]], kind: str = "tools"
+    ) -> bool:
+        """Wait while servers that are concerned are in the first seconds of their start.
+
+        Return whether that took time.
+        """
+        has_waited = False
+        with anyio.move_on_after(GRACE):
+            while (until := self._due(concerned(self.now), kind)) > anyio.current_time():
+                has_waited = True
+                with anyio.CancelScope(deadline=until):
+                    await self.changed.wait()
+        return has_waited
+
+    async def until_read(self, servers: Collection[ServerName]) -> None:
+        """Wait, within bounds, until what is known of servers from another run can be found."""
+        with anyio.move_on_after(GRACE):
+            while not (self._indexing.is_read(servers) and self.annex.is_ready(servers)):
+                await self.changed.wait()
+
+    async def until_compared(self) -> None:
+        """Wait, within bounds, until what is shown has been compared with what was approved."""
+        with anyio.move_on_after(GRACE):
+            while self.approving.is_awaited or not self._indexing.is_checked:
+                await self.changed.wait()
+
+    def _due(self, servers: Collection[ServerName], kind: str) -> float:
+        """Return until when to wait for these servers; whose turn has not come begins later."""
+        known = self.now.catalog.known
+        waiting = {name for name, each in self._members.items() if each.downstream.is_queued}
+        if not (waiting - known.keys()).isdisjoint(servers):
+            return inf
+        return max((due(self._state(name), kind) for name in servers), default=-inf)
 
     def _state(self, server: ServerName) -> ServerState:
         """Return the state of a server, also of one that has been taken out of the file."""
         return self.now.catalog.servers.get(server) or Failed("it is no longer configured")
 
-    async def _pace(self) -> None:
-        """Let servers that are starting get on with it, but never wait for one that hangs."""
-        with anyio.move_on_after(STARTING_PACE):
-            while self._starting() >= STARTING_AT_ONCE:
-                await self.changed.wait()
-
-    def _starting(self) -> int:
-        waiting = {member.server.name for member in self._arrivals}
-        servers = self.now.catalog.servers.items()
-        return sum(1 for name, state in servers if _is_starting(state) and name not in waiting)
-
     def reported(self, server: ServerName, state: ServerState) -> None:
         """Take note of the new state of a server that is still configured."""
-        if server in self._members and self._indexing.take(server, self._state(server), state):
-            self._become(self.now.with_state(server, state))
+        if isinstance(state, Pending) and is_forgotten(state, anyio.current_time()):
+            state = replace(state, known=None)
+        if server not in self._members:
+            return
+        if isinstance(state, Ready):
+            self._recalling.note(self._members[server].downstream.server, state)
+        shown = self._state(server)
+        if self._indexing.take(server, shown, state):
+            self._become(self.now.with_state(server, adapted(state, shown)))
+
+    async def _forget_who_stays_away(self) -> None:
+        """Offer no longer what servers have that are away for too long."""
+        while True:
+            states = self.now.catalog.servers
+            with anyio.CancelScope(deadline=next_forgotten(states.values())):
+                await self.changed.wait()
+            time = anyio.current_time()
+            for name, state in self.now.catalog.servers.items():
+                if isinstance(state, Pending) and is_forgotten(state, time):
+                    self.reported(name, replace(state, known=None))
 
     async def _show_what_is_read(self) -> None:
         async with aclosing(self._indexing.read()) as read:
             async for server, state in read:
                 self._become(self.now.with_state(server, state))
 
+    def _show_skills(self, skills: Sequence[Skill]) -> None:
+        self._become(self.now.with_skills(skills))
+
     def _become(self, now: Now) -> None:
         """Have requests that come from here on work on another value."""
-        self.now = now
+        before, self.now = self.now, now
+        if self.stream.is_heard:
+            for event in state_changes(before.catalog, now.catalog, time.time()):
+                self.stream.tell(event)
+        self._tell_unreachable()
         self.meaning.follow(now.catalog)
+        self.annex.follow(now)
         self.changed.send()
+
+    def _tell_unreachable(self) -> None:
+        """Log, once, of each server whose names lead to another why it offers nothing by them."""
+        catalog = self.now.catalog
+        for server in catalog.servers:
+            sentence = explain_unreachable(catalog, server)
+            if sentence is not None and self._unreachable.get(server) != sentence:
+                self._unreachable[server] = sentence
+                logger.warning("%s", sentence, extra={"server": server})
 
     def updated(self, server: ServerName, uri: str) -> None:
         """Take note that a server says a resource has changed."""
@@ -258,29 +453,35 @@ class Fleet:
         """Take note of a log message that belongs to no call."""
         self._events.logged(server, params)
 
+    async def asked(self, server: ServerName, method: str, params: JsonObject) -> dict[str, Any]:
+        """Answer what a server asks outside of any call."""
+        return await self._events.asked(server, method, params)
+
+    async def tell_roots_changed(self, servers: Collection[ServerName] | None = None) -> None:
+        """Tell these servers, or all, that the roots of their client have changed."""
+        async with anyio.create_task_group() as group:
+            for name, member in self._members.items():
+                if servers is None or name in servers:
+                    group.start_soon(member.downstream.tell_roots_changed)
+
+    def _configured(self, server: ServerName) -> ServerConfig | None:
+        return self.now.config.servers.get(server)
+
     def _description(self, server: ServerName) -> str:
         return self.now.descriptions.get(server, "")
 
 
-async def _keep(member: Member) -> None:
-    """Run a server until it is let go."""
-    with member.scope:
-        await member.downstream.run()
+def _kept(members: Mapping[ServerName, Member], config: Config) -> dict[ServerName, Member]:
+    """Return the members that another configuration has too, however it treats them."""
+    return {
+        name: member
+        for name, member in members.items()
+        if (server := config.enabled.get(name)) is not None
+        and member.downstream.server.is_reached_like(server)
+    }
 
 
 async def _let_go(member: Member) -> None:
     """End a server that is no longer configured, once its calls in flight have ended."""
     await member.downstream.retire(DRAIN_PATIENCE)
     member.scope.cancel()
-
-
-def _is_starting(state: ServerState) -> bool:
-    return isinstance(state, Pending) and state.phase == "starting"
-
-
-def _is_settled(state: ServerState, before: ServerState) -> bool:
-    """Whether waiting any longer is pointless: it is there, or another attempt has failed."""
-    if isinstance(state, Ready):
-        return True
-    is_given_up = isinstance(state, Failed) or state.phase == "cooling down"
-    return is_given_up and state is not before

@@ -1,13 +1,24 @@
 """What is known now, as one value: replaced whole at every change, read once by each request."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from aggregator.catalog import Catalog, Ready, ServerState
+from aggregator.catalog import Catalog, Idle, Pending, Ready, ServerState, ToolEntry
 from aggregator.config import Config
+from aggregator.downstream.review import NO_REVIEWS, Reviews, restricted
 from aggregator.exposure import Deferral
 from aggregator.fleet.routes import Routes
-from aggregator.names import Ambiguous, Lookup, Register, ServerName, ToolName
+from aggregator.names import (
+    RESERVED,
+    Ambiguous,
+    Leads,
+    Lookup,
+    MetaTools,
+    Register,
+    ServerName,
+    ToolName,
+)
+from aggregator.offers.skills import Skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +34,59 @@ class Now:
     deferral: Deferral
     problem: str | None = None
     """Why the file as it is now is not the configuration in use, if it is not."""
+    unpinned: str | None = None
+    """Why nothing is compared with what was approved, if something was meant to be."""
+    unaudited: str | None = None
+    """Why calls are not written down, if they were meant to be."""
 
     def __repr__(self) -> str:
         return f"<Now {self.catalog!r}{'' if self.problem is None else f', {self.problem}'}>"
 
     @classmethod
-    def starting(cls, config: Config, since: float) -> "Now":
-        """Return what is known before any server has been heard of."""
-        catalog = Catalog.starting(config.enabled, since)
-        return cls(config, catalog, Lookup(), Routes(catalog), _deferral(config, catalog))
+    def starting(
+        cls, config: Config, since: float, known: Mapping[ServerName, Ready] | None = None
+    ) -> "Now":
+        """Return what is known before any server has been heard of in this run."""
+        known = known or {}
+        catalog = Catalog(
+            {name: Pending(since=since, known=known.get(name)) for name in config.enabled}
+        )
+        registers = tuple(_register(name, each.entries) for name, each in catalog.known.items())
+        lookup = Lookup(registers, _leads(config))
+        return cls(config, catalog, lookup, Routes(catalog), _deferral(config, catalog))
 
     def with_state(self, server: ServerName, state: ServerState) -> "Now":
         """Return what is known once a server has a new state."""
         catalog = self.catalog.updated(server, state)
         return self._with_catalog(catalog, self.deferral.updated(catalog))
 
-    def with_config(self, config: Config, catalog: Catalog) -> "Now":
-        """Return what is known once another configuration is in use."""
-        changed = self._with_catalog(catalog, _deferral(config, catalog))
-        return replace(changed, config=config, problem=None)
+    def with_config(self, config: Config, catalog: Catalog, reviews: Reviews = NO_REVIEWS) -> "Now":
+        """Return what is known once another configuration is in use.
+
+        What it forbids holds from here on, whenever the rest of it can be shown.
+        """
+        left = Catalog(
+            {
+                name: state
+                if config.servers[name] == self.config.servers.get(name)
+                else allowed(config, name, state, reviews)
+                for name, state in catalog.servers.items()
+            }
+        )
+        changed = self._with_catalog(left, _deferral(config, left))
+        gone = {
+            name: restricted(config.servers[name], state, reviews.get(name))
+            for name, state in changed.routes.gone.items()
+        }
+        missed = _missed(config, left, gone)
+        lookup = replace(changed.lookup, leads=_leads(config), missed=missed)
+        routes = Routes(left, gone, self.routes.local)
+        return replace(changed, config=config, lookup=lookup, routes=routes, problem=None)
+
+    def with_skills(self, skills: Iterable[Skill]) -> "Now":
+        """Return what is known once the skills on this machine have been read."""
+        local = {skill.name: skill for skill in skills}
+        return replace(self, routes=Routes(self.catalog, self.routes.gone, local))
 
     def with_problem(self, problem: str) -> "Now":
         """Return what is known once the file has been found to be unusable."""
@@ -52,20 +97,78 @@ class Now:
         """What the configuration says of each server."""
         return {name: server.description for name, server in self.config.enabled.items()}
 
+    @property
+    def own_names(self) -> MetaTools:
+        """What our own tools are called."""
+        return self.config.settings.names
+
+    def own_tool(self, name: str) -> str | None:
+        """Return what our tool of this name is called, if it is one of ours.
+
+        A name that the configuration has changed still means the same, unless a server has it.
+        """
+        if name in self.own_names or ToolName(name) in self.catalog.entries:
+            return name if name in self.own_names else None
+        return self.own_names[RESERVED.index(name)] if name in RESERVED else None
+
     def find(self, text: str) -> ToolName | Ambiguous | None:
         """Find the tool a text means."""
         # What is written as it is listed needs no other way, which has to be found out first.
         name = ToolName(text)
-        return name if name in self.catalog.entries else self.lookup.find(text)
+        is_listed = name in self.catalog.entries and not self.lookup.misses(name)
+        return name if is_listed else self.lookup.find(text)
 
     def _with_catalog(self, catalog: Catalog, deferral: Deferral) -> "Now":
+        gone = _gone(self.routes, catalog)
+        lookup = _follow(self.lookup, self.catalog, catalog)
         return replace(
             self,
             catalog=catalog,
-            lookup=_follow(self.lookup, self.catalog, catalog),
-            routes=Routes(catalog),
+            lookup=replace(lookup, missed=_missed(self.config, catalog, gone)),
+            routes=Routes(catalog, gone, self.routes.local),
             deferral=deferral,
         )
+
+
+def allowed(
+    config: Config, server: ServerName, state: ServerState, reviews: Reviews = NO_REVIEWS
+) -> ServerState:
+    """Return a state without what a configuration forbids."""
+    review = reviews.get(server)
+    match state:
+        case Ready():
+            return restricted(config.servers[server], state, review)
+        case Pending(known=Ready() as known) | Idle(known=known):
+            return replace(state, known=restricted(config.servers[server], known, review))
+        case _:
+            return state
+
+
+def _gone(before: Routes, after: Catalog) -> Mapping[ServerName, Ready]:
+    """Return what servers last offered that are configured and of which it is no longer known."""
+    offered = {**before.gone, **before.catalog.known}
+    return {name: offered[name] for name in after.servers.keys() - after.known if name in offered}
+
+
+def _missed(
+    config: Config, catalog: Catalog, gone: Mapping[ServerName, Ready]
+) -> tuple[Register, ...]:
+    """Return the tools whose server is gone, where no prefix says whose they are."""
+    bare = {name: state for name, state in gone.items() if not config.servers[name].prefix}
+    if not bare:
+        return ()
+    # Also what is withheld: nobody else has been approved in its place.
+    whole = Catalog({**catalog.servers, **bare})
+    tools = {
+        name: [entry for entry in state.whole if whole.owner(entry.name) == name]
+        for name, state in bare.items()
+    }
+    return tuple(_register(name, entries) for name, entries in tools.items())
+
+
+def _leads(config: Config) -> Leads:
+    """Return what a text begins with that is addressed to a server, also to a disabled one."""
+    return Leads({name: server.prefix for name, server in config.servers.items()})
 
 
 def _deferral(config: Config, catalog: Catalog) -> Deferral:
@@ -77,14 +180,12 @@ def _follow(lookup: Lookup, before: Catalog, after: Catalog) -> Lookup:
     """Return the lookup of a newer catalog; servers with the same tools keep their registers."""
     known = {register.server: register for register in lookup.registers}
     registers: list[Register] = []
-    for name, state in after.servers.items():
-        if not isinstance(state, Ready):
-            continue
-        earlier = before.servers.get(name)
-        is_same = isinstance(earlier, Ready) and earlier.entries is state.entries
-        registers.append(known[name] if is_same else _register(name, state))
-    return Lookup(tuple(registers))
+    for name, state in after.known.items():
+        earlier = before.known.get(name)
+        is_same = earlier is not None and earlier.whole is state.whole
+        registers.append(known[name] if is_same else _register(name, state.whole))
+    return Lookup(tuple(registers), lookup.leads)
 
 
-def _register(server: ServerName, state: Ready) -> Register:
-    return Register(server, tuple((entry.name, entry.own_name) for entry in state.entries))
+def _register(server: ServerName, entries: Iterable[ToolEntry]) -> Register:
+    return Register(server, tuple(entry.forms for entry in entries))

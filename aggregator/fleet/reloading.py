@@ -1,18 +1,27 @@
 """Go over to what `servers.yaml` says now, all of it or nothing."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
-from aggregator.config import Config, load_config
+import anyio
+from anyio import to_thread
+
+from aggregator.config import Config, keychain, load_config
+from aggregator.downstream.review import NO_REVIEWS, Review, Reviews, review
 from aggregator.errors import ConfigError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.watching import changes
+from aggregator.names import ServerName
 from aggregator.secrecy import without_secrets
+from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 
+PIPE_PATIENCE = 0.05
+"""Seconds for all pipes that are read again: nobody else has a turn meanwhile."""
 MAX_PROBLEM = 400
 """Characters told to clients of what is wrong with the file."""
 
@@ -30,6 +39,7 @@ class Reloading:
         self._environment = environment
         self._expect = expect
         """Told of a configuration before any of its servers is started."""
+        self._turn = anyio.Lock()
 
     @property
     def _path(self) -> Path:
@@ -37,15 +47,44 @@ class Reloading:
 
     def reload(self) -> None:
         """Read the file and apply it; one that cannot be used changes nothing."""
+        self._apply(self._read())
+
+    async def renew(self) -> None:
+        """Do so while others have their turn, where the file or what it is about may take long."""
+        async with self._turn:
+            waits = _refers_to_keyring(self._path)
+            config = await to_thread.run_sync(self._read) if waits else self._read()
+            is_good = isinstance(config, Config)
+            self._apply(config, await self._review(config) if is_good else NO_REVIEWS)
+
+    def _read(self) -> Config | ConfigError:
         try:
-            config = load_config(self._path, self._environment)
+            deadline = time.monotonic() + PIPE_PATIENCE
+            return load_config(self._path, self._environment, deadline)
         except ConfigError as error:
-            self._fleet.report_problem(_tell(error))
-            logger.error("%s; going on with the configuration in use", error)  # noqa: TRY400
+            return error
+
+    async def _review(self, config: Config) -> Reviews:
+        """Work out what a configuration means for what is known, before it is in use."""
+        found: dict[ServerName, Review] = {}
+        for name, server in config.enabled.items():
+            now = self._fleet.now
+            state = now.routes.gone.get(name) or now.catalog.known.get(name)
+            if state is not None and server != now.config.servers[name]:
+                found[name] = await in_turns(review(server, state))
+        return found
+
+    def _apply(self, config: Config | ConfigError, reviews: Reviews = NO_REVIEWS) -> None:
+        if isinstance(config, ConfigError):
+            self._fleet.report_problem(_tell(config))
+            logger.error("%s; going on with the configuration in use", config)
             return
+        was_broken = self._fleet.now.problem is not None
         self._expect(config)
-        self._fleet.reconfigure(config)
-        logger.info("%s: applied", self._path)
+        self._fleet.reconfigure(config, reviews)
+        # Who was told that it is broken is told that it is mended.
+        level = logging.WARNING if was_broken else logging.INFO
+        logger.log(level, "%s: applied", self._path)
 
     async def follow(self) -> None:
         """Apply each change of the file, until the file itself says not to."""
@@ -53,7 +92,15 @@ class Reloading:
             async for _ in changed:
                 if not self._fleet.now.config.settings.watch:
                     return
-                self.reload()
+                await self.renew()
+
+
+def _refers_to_keyring(path: Path) -> bool:
+    """Whether reading a file means asking a keyring, which may be asking a person."""
+    try:
+        return path.is_file() and keychain.PREFIX.encode() in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _tell(error: ConfigError) -> str:

@@ -1,5 +1,7 @@
 """Take what is noted to disk, and keep nobody waiting for it."""
 
+from contextlib import suppress
+
 import anyio
 from anyio import to_thread
 
@@ -21,6 +23,8 @@ async def save_news(notebook: Notebook, news: Signal) -> None:
                 await news.wait()
             await anyio.sleep(SAVING_PAUSE)
             batch = notebook.take()
-            notebook.settle(batch, await to_thread.run_sync(batch.write))
+            # Where no thread can be started, it stays noted for the next time.
+            with suppress(RuntimeError):
+                notebook.settle(batch, await to_thread.run_sync(batch.write))
     finally:
         notebook.save()

@@ -7,7 +7,7 @@ instead of waiting for its timeout.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +23,11 @@ from mcp_types import (
 )
 from pydantic_core import from_json
 
+from aggregator.effort import finished
 from aggregator.json import is_array, is_plain_object
 from aggregator.jsonrpc.framing import Overlong
 from aggregator.jsonrpc.salvage import salvage_id
-from aggregator.jsonrpc.weight import is_affordable
+from aggregator.jsonrpc.weight import UNWEIGHED_BYTES, weighing
 
 REPAIRED_SHARE = 4
 """A line is repaired only up to this fraction of the limit: it takes several copies of it."""
@@ -62,16 +63,23 @@ Decoded = JSONRPCMessage | Noise
 
 def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
     """Return what a line says; more than one message if it holds a batch."""
+    return finished(decoding(line, limit))
+
+
+def decoding(line: bytes | Overlong, limit: int) -> Generator[None, None, Sequence[Decoded]]:
+    """Say the same of a long line in steps, between which others have their turn."""
     if isinstance(line, Overlong):
         return [_refused(line.head, line.tail, _too_long(line.size, limit))]
     if not line.startswith((b"{", b"[")):
         return [Noise(line)]
-    if not is_affordable(line, limit):
+    if not (yield from weighing(line, limit)):
         return [_refused(line, line, _too_heavy(len(line)))]
+    if len(line) > UNWEIGHED_BYTES:
+        yield
     try:
         value = _parsed(line)
     except ValueError:
-        return _repaired(line, limit)
+        return (yield from _repaired(line, limit))
     return _messages(value, line)
 
 
@@ -80,10 +88,12 @@ def _parsed(line: bytes | str) -> object:
     return from_json(line, cache_strings="all" if len(line) <= CACHED_BYTES else "none")
 
 
-def _repaired(line: bytes, limit: int) -> Sequence[Decoded]:
+def _repaired(line: bytes, limit: int) -> Generator[None, None, Sequence[Decoded]]:
     """Read what the fast parser refuses: bad UTF-8, lone surrogates, glued messages."""
     if len(line) > limit // REPAIRED_SHARE:
         return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
+    if len(line) > SEPARATED_BYTES:
+        yield
     text = line.decode(errors="replace")
     if text.count(REPLACEMENT) > MAX_REPLACED:
         return [_refused(line, line, "too much of it is not UTF-8")]

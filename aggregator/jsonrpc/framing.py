@@ -4,7 +4,7 @@ Every byte comes from a process that nobody vouches for: an over-long line is dr
 streams by, and only its two ends are kept, so that the request it answers can still be found.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -12,8 +12,7 @@ KEPT_BYTES = 1024
 """Bytes kept of each end of an over-long line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overlong:
+class Overlong(NamedTuple):
     """A line that was longer than the limit, with its two ends."""
 
     head: bytes
@@ -56,6 +55,11 @@ class Framing:
     def pending_bytes(self) -> int:
         """Bytes held for a line that has not ended."""
         return len(self._partial) + len(self._head)
+
+    @property
+    def size(self) -> int:
+        """Bytes that a line which has not ended has had so far."""
+        return self._size
 
     def _grow(self, piece: bytes) -> None:
         self._size += len(piece)

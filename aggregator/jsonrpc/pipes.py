@@ -23,11 +23,13 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from aggregator.jsonrpc.decoding import Decoded, Noise, decode
+from aggregator.jsonrpc.decoding import Decoded, Noise, decoding
+from aggregator.jsonrpc.flood import BLANK_COST, BROKEN_COST, LINE_COST, Flood
 from aggregator.jsonrpc.framing import Framing, Overlong
 from aggregator.jsonrpc.outbox import LINE_BREAK, Outbox
 from aggregator.jsonrpc.source import Source
 from aggregator.signals import Signal
+from aggregator.turns import in_turns
 
 WAITING_BYTES = 64 * 1024
 """Bytes that may wait for a full pipe before the next request has to."""
@@ -46,8 +48,8 @@ _FORMS: Mapping[type, TypeAdapter[Any]] = {
 NOISE_AT_ONCE = 20
 """Lines of noise that are read before others have their turn."""
 
-MAX_NOISE = 1000
-"""Lines in a row that may be noise before a server is given up."""
+ENDLESS_BYTES = 1 << 30
+"""Bytes after which a line that has not ended is taken to be noise."""
 
 
 async def discard(source: Source) -> None:
@@ -69,10 +71,10 @@ class MessageReader:
         *,
         on_noise: Callable[[Noise], None],
         on_end: Callable[[], Awaitable[None]],
-        max_noise: float = MAX_NOISE,
+        flood: Flood | None = None,
     ) -> None:
         self._source = Source(fd)
-        self._max_noise = max_noise
+        self._flood = flood
         self._limit = limit
         self._on_noise = on_noise
         self._on_end = on_end
@@ -80,10 +82,11 @@ class MessageReader:
         self._lines: deque[bytes | Overlong] = deque()
         self._decoded: deque[Decoded] = deque()
         self._noise_in_a_row = 0
+        self._cost = 0
         self.has_spoken = False
         """Whether anything that came was a message."""
-        self.is_too_noisy = False
-        """Whether it was given up for what it wrote instead of messages."""
+        self.is_flooded = False
+        """Whether it was given up for what came instead of messages."""
         self.ended = anyio.Event()
         """Set when nothing more will come."""
 
@@ -106,10 +109,11 @@ class MessageReader:
             if self._noise_in_a_row % NOISE_AT_ONCE == NOISE_AT_ONCE - 1:
                 await anyio.lowlevel.checkpoint()
             if self._lines:
-                self._decoded.extend(decode(self._lines.popleft(), self._limit))
+                await self._decode(self._lines[0])
             elif self.ended.is_set():
                 raise anyio.EndOfStream
             else:
+                await self._pause()
                 await self._fill()
 
     def end(self) -> None:
@@ -123,13 +127,40 @@ class MessageReader:
         self._lines.clear()
         self._decoded.clear()
 
+    async def _decode(self, line: bytes | Overlong) -> None:
+        decoded = await in_turns(decoding(line, self._limit))
+        if not self._lines:
+            return
+        # Not before: whoever reads may be cancelled meanwhile, and read on later.
+        self._lines.popleft()
+        self._decoded.extend(decoded)
+        if isinstance(decoded[0], Noise):
+            self._cost += _cost(line)
+
+    async def _pause(self) -> None:
+        """Read no faster than what is no message can be afforded; end what does not let up."""
+        if not self._cost or self._flood is None:
+            return
+        seconds = self._flood.pause(self._cost, anyio.current_time())
+        self._cost = 0
+        if self._flood.is_lasting:
+            self.is_flooded = True
+            self.end()
+        elif seconds:
+            with anyio.move_on_after(seconds):
+                await self.ended.wait()
+
     async def _fill(self) -> None:
         try:
             chunk = await self._source.read()
         except anyio.ClosedResourceError:
             chunk = b""
         if chunk:
-            self._lines.extend(self._framing.feed(chunk))
+            lines = self._framing.feed(chunk)
+            self._lines.extend(lines)
+            self._cost += BLANK_COST * (chunk.count(b"\n") - len(lines))
+            if self._framing.size > ENDLESS_BYTES:
+                self._cost += len(chunk)
             if not self._lines:
                 # A long line may come as fast as it is read: others want their turn.
                 await anyio.lowlevel.checkpoint()
@@ -146,11 +177,6 @@ class MessageReader:
             return decoded
         self._noise_in_a_row += 1
         self._on_noise(decoded)
-        if self._noise_in_a_row > self._max_noise:
-            self._lines.clear()
-            self._decoded.clear()
-            self.is_too_noisy = True
-            self.end()
         return None
 
     def __aiter__(self) -> Self:
@@ -172,6 +198,14 @@ class MessageReader:
         exc_tb: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+def _cost(noise: bytes | Overlong) -> int:
+    """Return how many bytes a line that is no message stands for."""
+    if isinstance(noise, Overlong):
+        return noise.size
+    times = BROKEN_COST if noise.startswith((b"{", b"[")) else 1
+    return max(len(noise), LINE_COST) * times
 
 
 class MessageWriter:

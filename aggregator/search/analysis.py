@@ -1,5 +1,6 @@
 """From the definitions of one server's tools to what an index keeps of them."""
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +10,7 @@ from sys import intern
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName
-from aggregator.search.fields import texts
+from aggregator.search.fields import Texts, texts
 from aggregator.search.lexicon import STOP_WORDS
 from aggregator.search.weights import MAX_DESCRIPTION, WEIGHTS, Field, Measure, Weights
 from aggregator.search.words import stem, tokens, words
@@ -55,6 +56,8 @@ class Document:
     host: Host
     signature: int
     """Equal for tools that say the same of themselves."""
+    is_deprecated: bool
+    """Whether it says of itself that another should be used."""
 
     def __repr__(self) -> str:
         return f"<Document {self.entry.name}>"
@@ -123,7 +126,8 @@ def _host(server: ServerName, description: str) -> Host:
 def _document(entry: ToolEntry, host: Host, weights: Weights) -> Document:
     said = content(entry, host)
     impacts = _impacts(said, weights)
-    parts = words(texts(entry).name)
+    own = texts(entry)
+    parts = words(own.name)
     named = frozenset(map(stem, parts))
     bare = _numberless(named)
     return Document(
@@ -135,8 +139,21 @@ def _document(entry: ToolEntry, host: Host, weights: Weights) -> Document:
         named=named,
         bare=bare,
         host=host,
-        signature=hash((bare, frozenset(said[Field.DESCRIPTION]))),
+        signature=hash((spoken(parts), said[Field.DESCRIPTION])),
+        is_deprecated=_is_deprecated(own),
     )
+
+
+_DEPRECATED = re.compile(
+    r"(?:\b|_)DEPRECATED(?:\b|_)|(?i:[(\[]deprecated\b"
+    r"|^\W*deprecated(?:\W*$|\s*[^\w\s]|\s+(?:in|since|by|and|as|please|use)\b)"
+    r"|\bthis (?:tool|function|method|endpoint|command|operation) (?:is|has been) deprecated\b)"
+)
+"""How tools say that they are: one that is about what is deprecated says it otherwise."""
+
+
+def _is_deprecated(own: Texts) -> bool:
+    return any(map(_DEPRECATED.search, (own.name, own.title, own.description)))
 
 
 def _name_terms(text: str) -> tuple[str, ...]:
@@ -166,6 +183,11 @@ def _sequence(said: Content) -> str:
 
 
 _READ_IN_ORDER = tuple(Field)
+
+
+def spoken(terms: Iterable[str]) -> tuple[str, ...]:
+    """Return words in their order, without numbers: who makes variants counts them."""
+    return tuple(term for term in terms if not term.isdigit())
 
 
 def _numberless(terms: frozenset[str]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """What a query asks for, in the words the index knows."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log
@@ -13,6 +13,7 @@ from aggregator.search.rarity import Rarity
 from aggregator.search.repair import Vocabulary
 from aggregator.search.weights import (
     LONG_REQUEST,
+    MAX_CONCEPTS,
     MAX_CONTAINING,
     MAX_GUESSES,
     MAX_TERMS,
@@ -105,10 +106,11 @@ class Reader:
     def _request(self, words: tuple[str, ...], said: Sequence[Word]) -> Request:
         """Bring together what is said more than once, and look each word up."""
         stems = [stem(word.text) for word in said]
-        joined = _run_together(said, stems)
+        counting = self._rarest(stems)
+        joined = _run_together(said, stems, counting)
         concepts: dict[str, Concept] = {}
         for term, word in zip(stems, said, strict=True):
-            if term in concepts:
+            if term in concepts or term not in counting:
                 continue
             if alternatives := self._alternatives(term, word, joined.get(term, ())):
                 concepts[term] = Concept(word.text, alternatives)
@@ -119,6 +121,16 @@ class Reader:
             tuple(concepts.values()),
             tuple(dict.fromkeys((places[first], places[second]) for first, second in pairs)),
         )
+
+    def _rarest(self, stems: Sequence[str]) -> Collection[str]:
+        """Return the words that say most; in all but very long queries these are all."""
+        distinct = dict.fromkeys(stems)
+        if len(distinct) <= MAX_CONCEPTS:
+            return distinct
+        having = {term: len(self._postings.get(term, ())) for term in distinct}
+        # What no tool has would have to be guessed at: that comes last.
+        ordered = sorted(distinct, key=lambda term: (not having[term], having[term], term))
+        return frozenset(ordered[:MAX_CONCEPTS])
 
     def _alternatives(
         self, term: str, word: Word, joined: Sequence[str]
@@ -162,10 +174,14 @@ class Reader:
         return {term: part for term in stems if term in self._postings}
 
 
-def _run_together(said: Sequence[Word], stems: Sequence[str]) -> dict[str, list[str]]:
-    """Return what each word makes together with its neighbours."""
+def _run_together(
+    said: Sequence[Word], stems: Sequence[str], counting: Container[str]
+) -> dict[str, list[str]]:
+    """Return what each word that counts makes together with its neighbours."""
     found: dict[str, list[str]] = {}
     for at, (first, second) in enumerate(pairwise(said)):
+        if stems[at] not in counting and stems[at + 1] not in counting:
+            continue
         whole = stem(first.text + second.text)
         found.setdefault(stems[at], []).append(whole)
         found.setdefault(stems[at + 1], []).append(whole)

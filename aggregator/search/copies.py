@@ -1,13 +1,18 @@
 """Which tools say the same, or nearly so."""
 
-from aggregator.search.analysis import Document
-from aggregator.search.weights import ALIKE, ALIKE_SHARED, ALIKE_TAKEN, ALIKE_WORDS
+from aggregator.search.analysis import Document, spoken
+from aggregator.search.weights import ALIKE_SHARED, ALIKE_TAKEN, ALIKE_WORDS
 
 
 def alike(one: Document, two: Document) -> bool:
-    """Tell whether two tools have nearly all their words in common."""
+    """Tell whether two tools have nearly all their words in common.
+
+    Those of one server differ on purpose, if only by the order of two words.
+    """
     if one.host.name == two.host.name:
-        return one.bare == two.bare or _share(one, two) >= ALIKE
+        return spoken(one.parts) == spoken(two.parts) and (
+            spoken(one.described) == spoken(two.described)
+        )
     # Who copies a tool adds to its name and to its text, or leaves something out.
     if not (one.named <= two.named or two.named <= one.named):
         return False
@@ -16,15 +21,6 @@ def alike(one: Document, two: Document) -> bool:
     return common >= max(
         ALIKE_WORDS, ALIKE_TAKEN * min(len(mine), len(theirs)), ALIKE_SHARED * len(mine | theirs)
     )
-
-
-def _share(one: Document, other: Document) -> float:
-    """Return which part of the words of two tools of one server both have."""
-    shorter, longer = sorted((len(one.terms), len(other.terms)))
-    if shorter < ALIKE * longer:
-        return 0.0
-    common = len(set(one.terms).intersection(other.terms))
-    return common / (shorter + longer - common)
 
 
 def _own(document: Document) -> set[str]:

@@ -39,6 +39,7 @@ def _of_all(score: Score) -> Iterator[Contribution]:
         "together": score.together,
         "named": score.named,
         "hosted": score.hosted,
+        "outdated": score.outdated,
     }
     return (Contribution("", "", name, worth) for name, worth in parts.items() if worth)
 

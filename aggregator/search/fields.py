@@ -31,7 +31,7 @@ class Texts:
 
 def texts(entry: ToolEntry) -> Texts:
     """Collect what can be searched of one tool."""
-    tool = entry.tool
+    tool = {**entry.tool, **entry.put_right} if entry.put_right else entry.tool
     found = list(_parameters(tool.get("inputSchema")))
     return Texts(
         name=_text(tool.get("name"), MAX_NAME) or entry.name.partition("__")[2],

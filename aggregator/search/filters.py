@@ -1,15 +1,38 @@
 """What a query demands of a tool before any ranking."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 
+from aggregator.catalog import ToolEntry
+from aggregator.json import as_object
 from aggregator.names import ServerName, plain_server
-from aggregator.search.analysis import Document, stop_free
+from aggregator.search.analysis import ANY_SERVER, Document, stop_free
 from aggregator.search.concepts import Postings
-from aggregator.search.query import Keywords
+from aggregator.search.query import Keywords, Mark
 from aggregator.search.repair import Vocabulary
 from aggregator.search.weights import MAX_REQUIRED, SPOKEN
 from aggregator.search.words import stem, words
+
+
+def _is_destructive(entry: ToolEntry) -> bool:
+    """Whether a tool may destroy something: what changes things may, unless it says otherwise."""
+    if entry.read_only:
+        return False
+    said = entry.put_right.get("annotations") or entry.tool.get("annotations")
+    return as_object(said).get("destructiveHint") is not False
+
+
+@lru_cache(maxsize=4096)
+def _named_by(server: ServerName) -> frozenset[str]:
+    return frozenset(words(server))
+
+
+MARKED: Mapping[Mark, Callable[[ToolEntry], bool]] = {
+    "readonly": lambda entry: entry.read_only,
+    "destructive": _is_destructive,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +43,25 @@ class Filter:
     documents: Mapping[int, Document]
     slots: Mapping[ServerName, Sequence[int]]
     vocabulary: Vocabulary
+    marked: Mapping[Mark, AbstractSet[int]]
+    """The tools that are annotated in each way."""
 
     def passing(self, query: Keywords) -> set[int] | None:
         """Return the tools that pass the filters of a query, or None if it has none."""
         allowed = self._of_servers(query.servers) if query.servers else None
+        for mark, is_so in query.marks:
+            marked = self.marked[mark]
+            others = self.documents.keys() if allowed is None else allowed
+            allowed = others & marked if is_so else others - marked
         for word in query.required:
+            if allowed is not None and not allowed:
+                break
             having = self._having(word)
             allowed = having if allowed is None else allowed & having
+        # In a long request quotes are around values; and a phrase nobody says is just words.
         for phrase in query.phrases:
-            saying = self._saying(phrase, allowed)
-            # In a long request quotes are around values; and a phrase nobody says is just words.
-            if saying and SPOKEN * len(phrase.split()) >= len(query.terms):
-                allowed = saying
+            if SPOKEN * len(phrase.split()) >= len(query.terms):
+                allowed = self._saying(phrase, allowed) or allowed
         return allowed
 
     def _of_servers(self, filters: Sequence[str]) -> set[int]:
@@ -48,7 +78,16 @@ class Filter:
         """Return the tools that have a word, or failing that, a name it is a part of."""
         parts = words(word)
         whole = set(self.postings.get(stem("".join(parts)), ()))
-        return (whole | self._holding([stem(part) for part in parts])) or self._named_like(parts)
+        held = whole | self._holding([stem(part) for part in parts]) | self._served(parts)
+        return held or self._named_like(parts)
+
+    def _served(self, parts: Sequence[str]) -> set[int]:
+        """Return the tools of servers in whose names stand words that nothing is ranked by."""
+        if ANY_SERVER.isdisjoint(parts):
+            return set()
+        wanted = frozenset(parts)
+        named = (slots for server, slots in self.slots.items() if wanted <= _named_by(server))
+        return {slot for slots in named for slot in slots}
 
     def _holding(self, stems: Sequence[str]) -> set[int]:
         """Return the tools that have all of some words."""

@@ -1,16 +1,14 @@
 """What a search found, and why: values that can be had without the index."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aggregator.catalog import ToolEntry
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One tool that a search found."""
 
     entry: ToolEntry
@@ -20,14 +18,15 @@ class Hit:
     """Whether the query is its name."""
     meaning: float | None = None
     """The part of the score that its meaning brought, where that counts."""
+    answered: float = 0.0
+    """The part of the telling words of the query that it has."""
 
     def __repr__(self) -> str:
         meant = "" if self.meaning is None else f", {self.meaning:.2f} by meaning"
         return f"<Hit {self.entry.name}: {self.score:.2f}{meant}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(NamedTuple):
     """What one word of a query brought a tool by standing in one of its fields."""
 
     word: str

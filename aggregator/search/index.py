@@ -8,7 +8,8 @@ from aggregator.names import ServerName, ToolName
 from aggregator.search.analysis import LEVELS, Document, documents
 from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import contributions
-from aggregator.search.filters import Filter
+from aggregator.search.fields import texts
+from aggregator.search.filters import MARKED, Filter
 from aggregator.search.hits import Contribution, Hit
 from aggregator.search.name_index import NameIndex
 from aggregator.search.naming import (
@@ -22,12 +23,13 @@ from aggregator.search.naming import (
 )
 from aggregator.search.nearness import Nearness
 from aggregator.search.origins import Origins, Suspicion
-from aggregator.search.query import Keywords
+from aggregator.search.query import Keywords, Mark
 from aggregator.search.ranking import pick
 from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
 from aggregator.search.scoring import Place, Score, best, complete, promising
 from aggregator.search.weights import ENOUGH, SHORTLIST, WEIGHTS, Weights
+from aggregator.search.words import words
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +57,7 @@ class Index:
         """What is just coming or going, and not to be found."""
         self._leaving: list[_Leaving] = []
         self._free: list[int] = []
+        self._marked: dict[Mark, set[int]] = {mark: set() for mark in MARKED}
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
         self._names = NameIndex()
@@ -154,10 +157,11 @@ class Index:
             limit,
             self._origins.suspicion,
             self._weights,
-            whole=request.gain or 1.0,
+            request=request,
             near=near,
         )
-        return [_hit(score, is_blended=near is not None) for score in picked]
+        telling = sum(word not in UNTELLING for word in request.words)
+        return [_hit(score, telling, is_blended=near is not None) for score in picked]
 
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
@@ -174,7 +178,8 @@ class Index:
 
     def _passing(self, query: Keywords) -> set[int] | None:
         """Return the tools that pass the filters of a query, `None` if it has none."""
-        return Filter(self._postings, self._documents, self._slots, self._vocabulary).passing(query)
+        known = Filter(self._postings, self._documents, self._slots, self._vocabulary, self._marked)
+        return known.passing(query)
 
     def _without_hidden(self, passing: set[int] | None) -> set[int] | None:
         """Return those of some tools that may be found now, `None` if all of them may."""
@@ -195,6 +200,9 @@ class Index:
 
     def _add(self, slot: int, document: Document) -> None:
         self._documents[slot] = document
+        for mark, is_marked in MARKED.items():
+            if is_marked(document.entry):
+                self._marked[mark].add(slot)
         self._vocabulary.add(document.spelled)
         self._names.add(slot, document.parts)
         self._origins.add(document)
@@ -207,6 +215,8 @@ class Index:
     def _drop(self, slot: int) -> None:
         document = self._documents.pop(slot)
         self._places.pop(slot, None)
+        for marked in self._marked.values():
+            marked.discard(slot)
         self._hidden.discard(slot)
         self._free.append(slot)
         self._vocabulary.discard(document.spelled)
@@ -258,12 +268,20 @@ class Index:
         for score in scores.values():
             if score.in_name + score.in_host >= telling - 1:
                 _compare_names(score, asked)
+        for score in scores.values():
+            if score.called and score.document.is_deprecated:
+                _hand_on(score, scores.values())
         return scores
 
 
-def _hit(score: Score, *, is_blended: bool) -> Hit:
-    meaning = score.meaning if is_blended else None
-    return Hit(score.document.entry, score.worth, called=bool(score.called), meaning=meaning)
+def _hit(score: Score, telling: int, *, is_blended: bool) -> Hit:
+    return Hit(
+        score.document.entry,
+        score.worth,
+        called=bool(score.called),
+        meaning=score.meaning if is_blended else None,
+        answered=min(1.0, score.held.bit_count() / max(telling, 1)),
+    )
 
 
 def _exhaust(steps: Iterable[None]) -> None:
@@ -277,6 +295,32 @@ def _compare_names(score: Score, asked: Spelling) -> None:
         score.name(found, len(score.document.parts))
     elif found:
         score.name(found, as_written(asked.words, score.document))
+
+
+def _hand_on(old: Score, scores: Iterable[Score]) -> None:
+    """Give a name that a query calls a deprecated tool by to the one that it says took its place.
+
+    That is one of the same server: nobody else gains by it.
+    """
+    said = words(texts(old.document.entry).description)
+    heirs = [
+        each
+        for each in scores
+        if each.document.host is old.document.host
+        and not each.called
+        and not each.document.is_deprecated
+        and _has_in_row(said, each.document.parts)
+    ]
+    if heirs:
+        # A name of one word may stand there for itself.
+        heir = min(heirs, key=lambda each: (-len(each.document.parts), each.place))
+        heir.name(old.called, old.written)
+    old.name(Called.NO, 0)
+
+
+def _has_in_row(said: Sequence[str], name: Sequence[str]) -> bool:
+    """Return whether the words of a name stand side by side in a text."""
+    return f" {' '.join(name)} " in f" {' '.join(said)} "
 
 
 def warm_up() -> None:

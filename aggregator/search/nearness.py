@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
+from typing import NamedTuple
 
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
@@ -21,8 +22,7 @@ class Roster:
         return {entry.name: place for place, entry in enumerate(self.entries)}
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
+class Nearness(NamedTuple):
     """How near each tool is to the meaning of one query."""
 
     roster: Roster

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from aggregator.search.blend import blend, nearest
+from aggregator.search.concepts import Request
 from aggregator.search.nearness import Nearness
 from aggregator.search.scoring import Score
 from aggregator.search.spread import Suspect, spread
-from aggregator.search.weights import Weights
+from aggregator.search.weights import SEVERAL_NEEDS, Weights
 
 
 def pick(
@@ -15,19 +16,28 @@ def pick(
     suspicion: Suspect,
     weights: Weights,
     *,
-    whole: float,
+    request: Request,
     near: Nearness | None = None,
 ) -> list[Score]:
-    """Return the best of some tools, best first; `whole` is what all words of the query are worth.
+    """Return the best of some tools for a request, best first.
 
     Meaning is one more ingredient of what a tool is worth; what follows is the same.
     """
     by_words = _ordered(scores)
+    has_several_needs = len(request.concepts) >= SEVERAL_NEEDS
     if near is None:
-        return spread(by_words, limit, weights.by_words, suspicion)
+        return spread(
+            by_words, limit, weights.by_words, suspicion, has_several_needs=has_several_needs
+        )
     first = spread(by_words, 1, weights.by_words, suspicion)
-    blend(scores, whole, near, weights.blending)
-    picked = spread(_ordered(scores), limit, weights.by_meaning, suspicion)
+    blend(scores, request.gain or 1.0, near, weights.blending)
+    picked = spread(
+        _ordered(scores),
+        limit,
+        weights.by_meaning,
+        suspicion,
+        has_several_needs=has_several_needs,
+    )
     firsts = _ordered({*first, *nearest(scores, near, weights.blending)})
     return _admit(firsts, picked, weights.blending.few)
 

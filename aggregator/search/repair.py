@@ -1,8 +1,20 @@
 """The words an index knows, and the nearest of them to one it does not know."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from aggregator.search.weights import LIKE, MAX_NAME, SHORTEST_GUESS, TWO_SLIPS
+from aggregator.search.weights import LIKE, LONGEST_LIKENED, SHORTEST_GUESS, TWO_SLIPS
+
+AMONG = 8
+"""Likely names of which those with a slip come first. Sense."""
+CLOSELY = 400
+"""Names that one which does not exist is held against word by word."""
+LIKENED_FREE, LIKENED_IN_A_STEP = 16, 64
+"""What it costs to compare two names, in characters, beside those of the one; and how many
+characters are compared in the time of one step."""
+
+MOST_CONTAINING = 1_000
+"""Words that are looked at for one part of a word: what more of them have tells none apart."""
 
 
 class Vocabulary:
@@ -47,7 +59,7 @@ class Vocabulary:
         # Three letters are inside of too many words to mean one of them.
         sought = part if len(part) >= SHORTEST_GUESS else f"\n{part}"
         found = sorted(
-            _lines_with(sought, self._lines),
+            islice(_lines_with(sought, self._lines), MOST_CONTAINING),
             key=lambda word: (not word.startswith(part), len(word), word),
         )
         return found[:limit]
@@ -83,16 +95,31 @@ def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     """Return the names most like one that does not exist, best first."""
     # Only a wrong name needs the library; to load it takes longer than to start.
     from rapidfuzz import fuzz, process, utils  # noqa: PLC0415
+    from rapidfuzz.distance import OSA  # noqa: PLC0415
 
+    text, likely = name[:LONGEST_LIKENED], list(dict.fromkeys(names))
+    if len(likely) > CLOSELY:
+        # Of many, only those are looked at closely that are spelled like it at all.
+        spelled = process.extract(text.lower(), likely, scorer=fuzz.ratio, limit=CLOSELY)
+        likely = [choice for choice, _, _ in spelled]
     found = process.extract(
-        name[:MAX_NAME],
-        sorted(set(names)),
+        text,
+        sorted(likely),
         scorer=fuzz.WRatio,
         processor=utils.default_process,
-        limit=limit,
+        limit=max(limit, AMONG),
         score_cutoff=LIKE,
     )
-    return [choice for choice, _, _ in found]
+    # A part of a longer name is like it, too, but a slip is likelier.
+    wanted = utils.default_process(text)
+    slips = {each: OSA.distance(wanted, utils.default_process(each)) for each, _, _ in found}
+    ordered = sorted(found, key=lambda each: (min(slips[each[0]], 2), -each[1]))
+    return [choice for choice, _, _ in ordered[:limit]]
+
+
+def likening(name: str, number: int) -> int:
+    """Return the steps of an effort that it costs to find the nearest of so many names."""
+    return number * (LIKENED_FREE + min(len(name), LONGEST_LIKENED)) // LIKENED_IN_A_STEP
 
 
 def _shelves(word: str) -> Iterator[tuple[int, str, bool]]:

@@ -48,6 +48,8 @@ class Score:
     together: float = 0.0
     named: float = 0.0
     hosted: float = 0.0
+    outdated: float = 0.0
+    """What it loses for being deprecated."""
     total: float = 0.0
     """What all of that is worth together."""
     meaning: float = 0.0
@@ -219,5 +221,7 @@ def _add_up(score: Score, whole: float, weights: Weights) -> None:
     score.coverage = weights.coverage * score.words * score.covered / whole
     score.named *= weights.named * min(score.in_name, names) / (1 + names)
     score.hosted *= weights.hosted * min(score.in_host, hosts) / (1 + hosts)
-    score.total = score.words + score.coverage + score.together + score.named + score.hosted
+    brought = score.words + score.coverage + score.together + score.named + score.hosted
+    score.outdated = -weights.outdated * brought * score.document.is_deprecated
+    score.total = brought + score.outdated
     score.worth = score.total

@@ -14,7 +14,14 @@ Suspect = Callable[[Document], Suspicion]
 """What speaks against a tool being the original."""
 
 
-def spread(found: Sequence[Score], limit: int, rules: Spreading, suspicion: Suspect) -> list[Score]:
+def spread(
+    found: Sequence[Score],
+    limit: int,
+    rules: Spreading,
+    suspicion: Suspect,
+    *,
+    has_several_needs: bool = False,
+) -> list[Score]:
     """Pick the best one by one; what a server or a text has shown before counts less."""
     left = list(found)
     picked: list[Score] = []
@@ -22,15 +29,18 @@ def spread(found: Sequence[Score], limit: int, rules: Spreading, suspicion: Susp
     for score in left:
         named[score.document.named].append(score)
     doubts = _Doubts(left, rules)
+    needs = _Needs(rules) if has_several_needs else None
     while left and len(picked) < min(limit, rules.places):
         # Whatever else there is, a tool that the query names comes first.
         first = not picked and left[0].called
-        best = left[0] if first else _freshest(left, picked, doubts, rules)
+        best = left[0] if first else _freshest(left, picked, doubts, needs, rules)
         chosen = _original(best, named, rules.close, suspicion)
         left.remove(chosen)
         named[chosen.document.named].remove(chosen)
         picked.append(chosen)
         doubts.note(chosen)
+        if needs is not None:
+            needs.note(chosen)
     return picked + left[: max(0, limit - len(picked))]
 
 
@@ -53,10 +63,33 @@ class _Doubts:
         return server in self.servers or (server in self.echoing and not (is_first and score.echo))
 
 
+class _Needs:
+    """What is asked for in one request that asks for several tools, as far as it is met by now."""
+
+    def __init__(self, rules: Spreading) -> None:
+        self._rules = rules
+        self._met = 0
+        self._servers = set[ServerName]()
+
+    def note(self, shown: Score) -> None:
+        """Note what a tool that is shown has of the request."""
+        self._met |= shown.held
+        self._servers.add(shown.document.host.name)
+
+    def left_of(self, score: Score) -> float:
+        """Return what a tool counts for what is not met yet, and beside whose tools."""
+        if not self._met or not score.held:
+            return 1.0
+        share = (score.held & self._met).bit_count() / score.held.bit_count()
+        is_strange = score.document.host.name not in self._servers
+        return (1 - (1 - self._rules.answered) * share) * self._rules.strange**is_strange
+
+
 def _freshest(
     left: Sequence[Score],
     picked: Sequence[Score],
     doubts: _Doubts,
+    needs: _Needs | None,
     rules: Spreading,
 ) -> Score:
     """Return what is worth most after all that has been picked."""
@@ -65,6 +98,7 @@ def _freshest(
         if score.worth <= most:
             break
         factor, is_bounded = _freshness(score, picked, doubts, rules)
+        factor *= 1.0 if needs is None else needs.left_of(score)
         worth = score.worth
         if is_bounded and len(picked) < rules.top:
             worth = min(worth, _best_of_others(score, left, doubts.servers))

@@ -5,6 +5,8 @@ from sys import intern
 
 SHORT = 3
 """Letters of a word, or of what is left of one, that are never taken apart."""
+_WHOLE = frozenset({"author", "comment", "note", "notion", "plane"})
+"""Words that end like a form of `auth`, `com`, `not` and `plan`, and are none."""
 _NO_PLURALS = frozenset({"news", "series", "species", "kubernetes", "always"})
 
 
@@ -13,7 +15,8 @@ def stem(word: str) -> str:
     """Return what the forms of an English word have in common."""
     if len(word) <= SHORT or not word.isascii() or not word.isalpha():
         return intern(word)
-    return intern(_without_ending(_without_suffix(_singular(word))))
+    one = _singular(word)
+    return intern(one if one in _WHOLE else _without_ending(_without_suffix(one)))
 
 
 def _singular(word: str) -> str:

@@ -14,10 +14,13 @@ tuples are made in a third of the time that data classes take.
 from enum import StrEnum
 from typing import NamedTuple
 
-MAX_QUERY = 1024
+MAX_QUERY = 4096
 """Characters of a query that are read; the rest is left out. Speed."""
-MAX_TERMS = 32
+MAX_TERMS = 400
 """Words of a query that are ranked by. Speed."""
+
+MAX_CONCEPTS = 96
+"""Different words of a query that are looked up, the rare ones of a longer one. Speed."""
 
 MAX_NAME = 256
 """Characters of a name or title that are indexed. Attack, speed."""
@@ -45,6 +48,8 @@ MAX_REQUIRED = 64
 """The same where the part is required: a filter leaves out what it does not know. Recall."""
 LONG_REQUEST = 6
 """Words from which a query is a request in sentences rather than keywords. Recall."""
+SEVERAL_NEEDS = 16
+"""Words the index knows from which a request is likely to ask for several tools. Recall."""
 NEGLIGIBLE = 0.1
 """The part of a word's worth below which an alternative is left out. Speed."""
 SPOKEN = 2
@@ -55,6 +60,9 @@ SHORTEST_GUESS = 4
 """Letters below which a word is too short to guess what was meant. Recall."""
 TWO_SLIPS = 8
 """Letters from which two slips are forgiven instead of one. Recall."""
+LONGEST_LIKENED = 64
+"""Characters of a name that does not exist by which others are found: no tool has a longer one.
+Speed."""
 LIKE = 60
 """The likeness, of 100, below which a name is no suggestion. Sense."""
 LONGEST_NAME = 12
@@ -92,8 +100,6 @@ a tool is not stuffed. Recall."""
 WORDY = 100
 """Distinct words of a tool from which words side by side mean less. Attack."""
 
-ALIKE = 0.8
-"""The share of words from which two tools of one server count as the same. Attack."""
 ALIKE_WORDS = 4
 ALIKE_TAKEN = 0.85
 ALIKE_SHARED = 0.33
@@ -154,6 +160,12 @@ class Spreading(NamedTuple):
     top: int = 3
     """The places that are read with most trust. For these, what speaks against a tool outweighs
     all that its text has of the request. Attack."""
+    answered: float = 0.7
+    """What a tool counts, in a request for several, that has none of the words but those which
+    others have brought already. Recall."""
+    strange: float = 0.85
+    """What a tool counts there whose server has shown none: needs of one request go together.
+    Recall."""
     second: float = 1.0
     """What another tool of a server counts among those. Recall."""
     spares_home: bool = True
@@ -225,6 +237,8 @@ class Weights(NamedTuple):
     """Added, times the worth of the words in the name, when they are all of the name. Recall."""
     hosted: float = 0.3
     """The same for the name of the server. Recall."""
+    outdated: float = 0.4
+    """Taken away, times the score, from a tool that says that it is deprecated. Sense."""
 
     blending: Blending = Blending()
     by_words: Spreading = Spreading()

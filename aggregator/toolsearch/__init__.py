@@ -10,22 +10,13 @@ from aggregator.toolsearch.arguments import (
 )
 from aggregator.toolsearch.conform import Conformed, conform
 from aggregator.toolsearch.facts import EXPLAIN
-from aggregator.toolsearch.find import Explained, Found, Missing, Result, awaited, search
-from aggregator.toolsearch.offer import (
-    CALL_READ_ONLY_TOOL,
-    CALL_TOOL,
-    TOOL_SEARCH,
-    definitions,
-    instructions,
-)
-from aggregator.toolsearch.refusal import unseen_problem
+from aggregator.toolsearch.find import Explained, Found, Missing, Result, asked_of, awaited, search
+from aggregator.toolsearch.offer import definitions, instructions
+from aggregator.toolsearch.refusal import unfit
 from aggregator.toolsearch.view import View
 
 __all__ = [
-    "CALL_READ_ONLY_TOOL",
-    "CALL_TOOL",
     "EXPLAIN",
-    "TOOL_SEARCH",
     "Answer",
     "CallRequest",
     "Conformed",
@@ -36,6 +27,7 @@ __all__ = [
     "Result",
     "SearchRequest",
     "View",
+    "asked_of",
     "awaited",
     "conform",
     "definitions",
@@ -44,5 +36,5 @@ __all__ = [
     "parse_search",
     "search",
     "tell",
-    "unseen_problem",
+    "unfit",
 ]

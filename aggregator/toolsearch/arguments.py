@@ -8,14 +8,9 @@ from typing import NoReturn
 
 from aggregator.config.values import DEFAULT_RESULTS, MAX_RESULTS
 from aggregator.json import JsonObject, is_array, is_object
-from aggregator.names import RESERVED
-from aggregator.search.query import Overview, Query, parse_query
-from aggregator.toolsearch.offer import (
-    CALL_TOOL,
-    MAX_QUERIES,
-    MAX_WAIT,
-    TOOL_SEARCH,
-)
+from aggregator.names import RESERVED, MetaTools
+from aggregator.search.query import Keywords, Overview, Query, parse_query
+from aggregator.toolsearch.offer import MAX_QUERIES, MAX_WAIT
 from aggregator.toolsearch.schema import Json
 from aggregator.toolsearch.wording import one_line
 
@@ -29,6 +24,7 @@ MAX_NUMBER = 10**15
 _QUERY_KEYS = ("query", "q", "search", "text", "keywords", "tool_name", "name")
 _QUERIES_KEYS = ("queries", "searches")
 _RESULTS_KEYS = ("max_results", "maxResults", "limit", "top_k", "n")
+_NAMES_KEYS = ("names", "names_only", "namesOnly")
 _NAME_KEYS = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS_KEYS = ("args", "input", "params", "parameters")
 
@@ -47,6 +43,15 @@ class SearchRequest:
     """What could not be used of what was sent."""
     explain: bool = False
     """Whether to tell why each tool was found."""
+    names: bool = False
+    """Whether to tell the names alone, by server."""
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """The lists of servers that what is asked for may be in, beside those of tools."""
+        asked = {kind for each in self.queries if isinstance(each, Keywords) for kind in each.kinds}
+        lists = ("prompts",) if "prompt" in asked else ()
+        return (*lists, *(("resources",) if asked & {"skill", "resource"} else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +91,16 @@ def parse_search(
             return default
         return min(max(read, low), high)
 
+    names = any(_is_true(sent.get(key)) for key in _NAMES_KEYS)
+    usual = MAX_RESULTS if names else max_results
     return SearchRequest(
         queries=_parse(unique[:MAX_QUERIES]),
-        max_results=int(number(_RESULTS_KEYS, max_results, 1, MAX_RESULTS)),
+        max_results=int(number(_RESULTS_KEYS, usual, 1, MAX_RESULTS)),
         offset=int(number(("offset", "skip"), 0, 0, MAX_OFFSET)),
         wait=float(number(("wait", "wait_seconds"), 0, 0, MAX_WAIT)),
         notes=tuple(notes),
         explain=explain,
+        names=names,
     )
 
 
@@ -102,34 +110,47 @@ def _parse(texts: Sequence[str]) -> tuple[Query, ...]:
 
 
 def parse_call(
-    arguments: Json, knows: Callable[[str], bool] = lambda _name: True
+    arguments: Json,
+    knows: Callable[[str], bool] = lambda _name: True,
+    names: MetaTools = RESERVED,
+    is_theirs: Callable[[str], bool] = lambda _name: False,
 ) -> CallRequest | Problem:
-    """Read the arguments of `CallTool`; `knows` tells which of several texts names a tool."""
+    """Read the arguments of `CallTool`.
+
+    Args:
+        arguments: As they came.
+        knows: Tells which of several texts names a tool.
+        names: What our own tools are called.
+        is_theirs: Tells whether a name means a tool of a server, be it there or not.
+    """
     sent = unpacked(arguments)
     for _nested in range(2):
         request = _call(sent, knows)
+        if isinstance(request, Problem):
+            return Problem(f"{request.text} {_EXAMPLE.format(names.search)}")
         # Models wrap a call in another one now and then; what they mean is the inner call.
-        if isinstance(request, Problem) or not _is_ours(request.name):
+        if is_theirs(request.name) or not _is_ours(request.name, names):
             return request
-        if request.name.endswith(TOOL_SEARCH):
-            return Problem(f"`{TOOL_SEARCH}` is in your own tool list: call it directly.")
+        if request.name.endswith(names.search):
+            return Problem(f"`{names.search}` is in your own tool list: call it directly.")
         sent = request.arguments
-    return Problem(f"`name` must be the tool to call, not `{CALL_TOOL}` itself. {_EXAMPLE}")
+    example = _EXAMPLE.format(names.search)
+    return Problem(f"`name` must be the tool to call, not `{names.call}` itself. {example}")
 
 
 _EXAMPLE = (
-    'Send {"name": "<server>__<tool>", "arguments": {...}} '
-    f"with a name and parameters that `{TOOL_SEARCH}` gave."
+    'Send {{"name": "<server>__<tool>", "arguments": {{...}}}} '
+    "with a name and parameters that `{}` gave."
 )
 
 
 def _call(sent: Json, knows: Callable[[str], bool]) -> CallRequest | Problem:
     """Tell the name from the arguments, wherever they were put."""
     if not is_object(sent):
-        return Problem(f"The arguments must be an object. {_EXAMPLE}")
+        return Problem("The arguments must be an object.")
     named = [key for key in _NAME_KEYS if _text(sent.get(key))]
     if not named:
-        return Problem(f"`name` is missing. {_EXAMPLE}")
+        return Problem("`name` is missing.")
     key = next((key for key in named if knows(_text(sent[key]))), named[0])
     rest = {name: value for name, value in sent.items() if name != key}
     inside = _inside(rest)
@@ -151,12 +172,12 @@ def _inside(rest: dict[str, Json]) -> JsonObject | Problem:
     if is_object(packed):
         return {**rest, **packed}
     shown = one_line(str(packed), 80)
-    return Problem(f"`arguments` must be an object, not {shown}. {_EXAMPLE}")
+    return Problem(f"`arguments` must be an object, not {shown}.")
 
 
-def _is_ours(name: str) -> bool:
+def _is_ours(name: str, names: MetaTools) -> bool:
     """Tell whether a name is that of a meta-tool, with any client's prefix."""
-    return name.rpartition("__")[2] in RESERVED
+    return name.rpartition("__")[2] in names
 
 
 def _text(value: Json) -> str:
@@ -179,6 +200,10 @@ def _query(value: Json) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER:
         return str(value)
     return value if isinstance(value, str) else None
+
+
+def _is_true(value: Json) -> bool:
+    return value is True or (isinstance(value, str) and value.strip().lower() == "true")
 
 
 def _number(value: Json) -> float | None:

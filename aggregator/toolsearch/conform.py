@@ -4,9 +4,12 @@ Only the structure is checked: what is there, and of which type. No pattern of a
 run, nothing is fetched, and whatever is not understood is accepted: the server has the last word.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
 
+from aggregator.effort import Effort
 from aggregator.json import JsonObject, is_array, is_object
 from aggregator.search.repair import nearest
 from aggregator.toolsearch.kinds import Place, kind
@@ -24,17 +27,18 @@ from aggregator.toolsearch.wording import compact, listed, one_line
 
 MAX_DEPTH = 32
 """Levels of arguments that are checked."""
-MAX_STEPS = 5000
-"""Values checked before a schema counts as too intricate and everything as fitting."""
 MAX_PROBLEMS = 20
 """Problems that are told."""
+MAX_ALLOWED = 300
+"""Characters of the values there may be that are told."""
 
-_Outcome = tuple[Json, tuple[str, ...]]
+_Problem = Callable[[], str]
+"""Something wrong, to be put in words only if it is told."""
+_Outcome = tuple[Json, tuple[_Problem, ...]]
 """A value, converted where that makes it fit, and what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conformed:
+class Conformed(NamedTuple):
     """Arguments, with values converted where they only needed another type."""
 
     arguments: JsonObject
@@ -42,15 +46,27 @@ class Conformed:
     """What does not fit, one sentence each."""
 
 
-def conform(arguments: JsonObject, schema: JsonObject) -> Conformed:
-    """Check arguments against an input schema and convert what only needs another type."""
+def conform(arguments: JsonObject, schema: JsonObject, effort: Effort | None = None) -> Conformed:
+    """Check arguments against an input schema and convert what only needs another type.
+
+    What costs more than half the effort to check counts as fitting; the rest is for the words.
+    """
+    fitted, problems = _fitted(arguments, schema, MAX_PROBLEMS, effort or Effort())
+    told = dict.fromkeys(problem() for problem in problems)
+    return Conformed(fitted, tuple(told))
+
+
+def _fitted(
+    arguments: JsonObject, schema: JsonObject, max_problems: int, effort: Effort
+) -> _Outcome:
+    fitting = _Fitting(schema, max_problems, effort)
     try:
-        fitted, problems = _Fitting(schema).fit(arguments, schema, "")
+        fitted, problems = fitting.fit(arguments, schema, "")
         # A schema that contradicts itself could turn a value back and forth.
-        settled = fitted is arguments or fitted is _Fitting(schema).fit(fitted, schema, "")[0]
+        settled = fitted is arguments or fitted is fitting.fit(fitted, schema, "")[0]
     except _TooIntricateError:
-        return Conformed(arguments)
-    return Conformed(fitted if settled else arguments, problems[:MAX_PROBLEMS])
+        return arguments, ()
+    return fitted if settled else arguments, problems
 
 
 class _TooIntricateError(Exception):
@@ -60,36 +76,54 @@ class _TooIntricateError(Exception):
 class _Fitting:
     """One check of arguments against a schema; unchanged values stay the very same objects."""
 
-    def __init__(self, root: Schema) -> None:
+    def __init__(self, root: Schema, max_problems: int, effort: Effort) -> None:
         self._root = root
-        self._steps = 0
+        self._max_problems = max_problems
+        self._effort = effort.part(2)
+        self._words = _Words(root, effort)
 
     def fit(self, value: Json, schema: Json, path: str, depth: int = 0) -> _Outcome:
         """Fit one value to one schema."""
-        self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise _TooIntricateError
+        self._spend(1)
         if schema is False:
-            return value, (f"{path or 'arguments'}: not allowed",)
+            return value, (partial(_forbidden, path),)
         if not is_object(schema) or depth > MAX_DEPTH:
             return value, ()
-        known = resolved(schema, self._root)
-        problems: list[str] = []
+        known = resolved(schema, self._root, self._effort)
+        self._spend(0)
+        problems: list[_Problem] = []
         for check in (self._typed, self._listed, self._all_of, self._any_of):
             value, wrong = check(value, known, path, depth)
             problems += wrong
-        return value, tuple(dict.fromkeys(problems))
+        return value, self._enough(problems)
+
+    def _spend(self, steps: int) -> None:
+        """Take steps that cost as much as to check one plain value.
+
+        Raises:
+            _TooIntricateError: There were not as many left.
+        """
+        if not self._effort.spend(steps):
+            raise _TooIntricateError
+
+    def _enough(self, problems: Sequence[_Problem]) -> tuple[_Problem, ...]:
+        return tuple(problems[: self._max_problems])
 
     def _typed(self, value: Json, schema: Schema, path: str, depth: int) -> _Outcome:
         """Check the type, and what is inside."""
         names = type_names(schema)
+        if len(names) > 1:
+            self._spend(len(names) // 16)
+            names = tuple(dict.fromkeys(names))
         if not names or any(is_of(value, name) for name in names):
             return self._inside(value, schema, path, depth)
+        # A text may be read as JSON.
+        self._spend(len(value) // 256 if isinstance(value, str) else 0)
         for reading in readings(value, names):
             inside, problems = self._inside(reading, schema, path, depth)
             if not problems and not _wrapped_twice(value, reading, inside):
                 return inside, ()
-        return value, (self._mismatch(value, schema, path),)
+        return value, (partial(self._words.mismatch, path, value, schema),)
 
     def _inside(self, value: Json, schema: Schema, path: str, depth: int) -> _Outcome:
         if is_object(value):
@@ -99,21 +133,29 @@ class _Fitting:
         return value, ()
 
     def _object(self, value: Mapping[str, Json], schema: Schema, path: str, depth: int) -> _Outcome:
+        self._spend(len(value) // 8)
         needed = required(schema)
-        missing = [
-            f"{_at(path, name)}: required, but missing" for name in needed if name not in value
+        self._spend(len(needed) // 4)
+        missing = (name for name in needed if name not in value)
+        problems: list[_Problem] = [
+            partial(_missing, path, name) for name in islice(missing, self._max_problems)
         ]
-        problems: list[str] = missing
         fitted: dict[str, Json] = {}
         for name, each in value.items():
-            inner, wrong = self._property(name, each, schema, path, depth)
-            if wrong and each is None and name not in needed:
+            inner, wrong = each, ()
+            if len(problems) < self._max_problems:
+                inner, wrong = self._property(name, each, schema, path, depth)
+            if wrong and each is None and not self._is_needed(name, needed):
                 # Many models send null for what they mean to leave out.
                 continue
             fitted[name] = inner
             problems += wrong
         unchanged = len(fitted) == len(value) and all(fitted[name] is value[name] for name in value)
-        return value if unchanged else fitted, tuple(problems)
+        return value if unchanged else fitted, self._enough(problems)
+
+    def _is_needed(self, name: str, needed: Sequence[str]) -> bool:
+        self._spend(len(needed) // 64)
+        return name in needed
 
     def _property(self, name: str, value: Json, schema: Schema, path: str, depth: int) -> _Outcome:
         declared = properties(schema)
@@ -123,67 +165,111 @@ class _Fitting:
         if other is None or schema.get("patternProperties"):
             return value, ()
         if other is False:
-            return value, (_unknown(_at(path, name), name, declared),)
+            self._spend(1)
+            return value, (partial(self._words.unknown, path, name, declared),)
         return self.fit(value, other, _at(path, name), depth + 1)
 
     def _array(self, value: Sequence[Json], schema: Schema, path: str, depth: int) -> _Outcome:
+        self._spend(len(value) // 8)
         first = schema.get("prefixItems")
         heads: Sequence[Json] = first if is_array(first) else ()
         items = schema.get("items")
         fitted: list[Json] = []
-        problems: list[str] = []
+        problems: list[_Problem] = []
         for place, each in enumerate(value):
+            if len(problems) >= self._max_problems:
+                fitted += value[place:]
+                break
             rule = heads[place] if place < len(heads) else items
             inner, wrong = self.fit(each, rule, f"{path}[{place}]", depth + 1)
             fitted.append(inner)
             problems += wrong
         unchanged = all(new is old for new, old in zip(fitted, value, strict=True))
-        return value if unchanged else fitted, tuple(problems)
+        return value if unchanged else fitted, self._enough(problems)
 
     def _listed(self, value: Json, schema: Schema, path: str, _depth: int) -> _Outcome:
         """Check a value against the values there may be."""
         values = [schema["const"]] if "const" in schema else schema.get("enum")
-        if not is_array(values) or any(same(value, each) for each in values):
+        if not is_array(values):
             return value, ()
+        self._spend(len(values) // 64)
+        # Nearly all are told apart by the first look, which is the quick one.
+        if value in values and any(same(value, each) for each in values):
+            return value, ()
+        self._spend(len(values) // 4)
         written = value if isinstance(value, str) else _written(value)
         meant = [each for each in values if _written(each) == written]
         if len(meant) == 1:
             return meant[0], ()
-        allowed = listed(map(compact, values), 300)
-        return value, (f"{path}: must be one of {allowed}, not {_shown(value)}",)
+        return value, (partial(self._words.unlisted, path, value, values),)
 
     def _all_of(self, value: Json, schema: Schema, path: str, depth: int) -> _Outcome:
         parts = schema.get("allOf")
-        problems: list[str] = []
+        problems: list[_Problem] = []
         for part in parts if is_array(parts) else ():
             value, wrong = self.fit(value, part, path, depth + 1)
             problems += wrong
-        return value, tuple(problems)
+            if len(problems) >= self._max_problems:
+                break
+        return value, self._enough(problems)
 
     def _any_of(self, value: Json, schema: Schema, path: str, depth: int) -> _Outcome:
         """Accept what fits one alternative as it is, or else what can be made to fit one."""
-        outcomes: list[_Outcome] = []
-        for option in alternatives(schema):
+        closest: _Outcome | None = None
+        options = alternatives(schema)
+        self._spend(len(options) // 256)
+        for option in options:
             outcome = self.fit(value, option, path, depth + 1)
             if outcome[0] is value and not outcome[1]:
                 return outcome
-            outcomes.append(outcome)
-        if not outcomes:
-            return value, ()
-        converted = next((each for each in outcomes if not each[1]), None)
-        return converted or (value, self._closest(value, schema, path, outcomes))
-
-    def _closest(
-        self, value: Json, schema: Schema, path: str, outcomes: Sequence[_Outcome]
-    ) -> tuple[str, ...]:
-        """Return what keeps a value from the alternative that it is most like."""
+            if closest is None or len(outcome[1]) < len(closest[1]):
+                closest = outcome
+        if closest is None or not closest[1]:
+            return closest or (value, ())
         if is_object(value) or is_array(value):
-            return min((problems for _, problems in outcomes), key=len)
-        return (self._mismatch(value, schema, path),)
+            return value, closest[1]
+        return value, (partial(self._words.mismatch, path, value, schema),)
 
-    def _mismatch(self, value: Json, schema: Schema, path: str) -> str:
-        wanted = one_line(kind(schema, Place(self._root)) or "as its schema says", 200)
+
+class _Words:
+    """Says what is wrong, with the effort that is left of the check."""
+
+    def __init__(self, root: Schema, effort: Effort) -> None:
+        self._effort = effort
+        self._place = Place(root, effort)
+
+    def mismatch(self, path: str, value: Json, schema: Schema) -> str:
+        """Say that a value is of another type."""
+        wanted = one_line(kind(schema, self._place) or "as its schema says", 200)
         return f"{path or 'arguments'}: must be {wanted}, not {_shown(value)}"
+
+    def unlisted(self, path: str, value: Json, values: Sequence[Json]) -> str:
+        """Say that a value is none of those there may be."""
+        # Each takes three characters at the least.
+        heads = values[: MAX_ALLOWED // 3 + 1]
+        told = [compact(each) for each in heads if self._effort.spend()]
+        self._effort.spend(sum(map(len, told)) // 64)
+        allowed = listed(told, MAX_ALLOWED, len(values) - len(told))
+        wanted = f"one of {allowed}" if told else "as its schema says"
+        return f"{path}: must be {wanted}, not {_shown(value)}"
+
+    def unknown(self, path: str, name: str, declared: Mapping[str, Json]) -> str:
+        """Say that there is no such property, and which there are."""
+        near = nearest(name, declared) if self._affords(declared) else []
+        names = near or list(declared)
+        known = f"; there is {listed(names, 200)}" if names else ""
+        return f"{_at(path, name)}: no such parameter{known}"
+
+    def _affords(self, names: Mapping[str, Json]) -> bool:
+        return self._effort.spend(len(names) + sum(map(len, names)) // 16)
+
+
+def _forbidden(path: str) -> str:
+    return f"{path or 'arguments'}: not allowed"
+
+
+def _missing(path: str, name: str) -> str:
+    return f"{_at(path, name)}: required, but missing"
 
 
 def _wrapped_twice(value: Json, reading: Json, inside: Json) -> bool:
@@ -196,17 +282,13 @@ def _at(path: str, name: str) -> str:
     return f"{path}.{shown}" if path else shown
 
 
-def _unknown(path: str, name: str, declared: Mapping[str, Json]) -> str:
-    names = nearest(name, declared) or list(declared)
-    known = f"; there is {listed(names, 200)}" if names else ""
-    return f"{path}: no such parameter{known}"
-
-
 def _written(value: Json) -> str:
     """Return a plain value as text."""
-    if is_object(value) or is_array(value):
-        return ""
-    return value if isinstance(value, str) else compact(value)
+    if isinstance(value, str):
+        return value
+    if type(value) is int:
+        return str(value)
+    return "" if is_object(value) or is_array(value) else compact(value)
 
 
 def _shown(value: Json) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from aggregator.catalog import ToolEntry
+from aggregator.effort import Effort
 from aggregator.exposure import Way
 from aggregator.json import as_object, is_array
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
@@ -30,70 +31,85 @@ SMALL = (COMPACT, BARE, FLAT, LEAST)
 
 MAX_SIGNATURE = 300
 """Characters of a tool told on one line."""
+LEFT_OPEN = "{...}"
+"""Arguments that are not shown, or not here."""
 MAX_EXAMPLE = 400
 """Characters of the arguments in an example call."""
 MAX_SAMPLE_DEPTH = 3
 """Levels of objects and arrays in an example call."""
+EXAMPLE_PART = 4
+"""The part of an effort that is spent on an example call: one in so many."""
 
 
-def definition(entry: ToolEntry, way: Way | None, detail: Detail, room: int) -> str:
-    """Return a tool's definition, left off where it exceeds the room there is."""
-    lines = parameter_lines(entry.input_schema, detail, room)
+def definition(entry: ToolEntry, way: Way | None, detail: Detail, room: int, effort: Effort) -> str:
+    """Return a tool's definition, left off where it exceeds the room or the effort there is."""
+    call = [f"Call: {example(entry, way, effort)}"] if way else []
+    lines = parameter_lines(entry.input_schema, detail, room, effort)
     text = "\n".join(
         [
-            _heading(entry),
-            *([f"Call: {example(entry, way)}"] if way else []),
+            _heading(entry, way),
+            *call,
             *_quoted(entry.description, detail.description),
-            *(["Parameters:", *lines] if lines else ["No parameters."]),
+            *(["Parameters:", *map("| {}".format, lines)] if lines else ["No parameters."]),
         ]
     )
     spared = detail.parameter == 0 or detail.depth < MAX_DEPTH
-    return f"{text}\n{_whole(entry)}" if spared or CUT in text else text
+    return f"{text}\n{_whole(entry, way)}" if spared or CUT in text else text
 
 
 def squeezed(
     entry: ToolEntry,
     way: Way | None,
     room: int,
+    effort: Effort,
     details: Sequence[Detail] = (FULL, MEDIUM, *SMALL),
 ) -> str:
     """Return as much of a tool's definition as fits: descriptions go first, parameters last."""
     text = ""
-    for detail in details:
-        text = definition(entry, way, detail, room)
+    for left, detail in zip(range(len(details), 0, -1), details, strict=True):
+        # What the first forms cost leaves enough to tell the last.
+        text = definition(entry, way, detail, room, effort.part(left))
         if len(text) <= room:
             return text
-    note = _whole(entry)
+    note = _whole(entry, way)
     return "\n".join([*fitting(text.split("\n")[:-1], room - len(note) - 1), note])
 
 
-def signature(entry: ToolEntry) -> str:
+def signature(entry: ToolEntry, effort: Effort) -> str:
     """Return a tool on one line: its parameters with their types, and what it does."""
     shown: list[str] = []
-    for text in _signed(entry.input_schema):
+    for text in _signed(entry.input_schema, effort):
         if sum(map(len, shown)) + len(text) > MAX_SIGNATURE:
             shown.append("...")
             break
         shown.append(text)
     about = one_line(entry.description, 120)
-    return f"- {entry.name}({', '.join(shown)})" + (f" | {about}" if about else "")
+    return f"- {entry.name} | ({', '.join(shown)}) {about}".rstrip()
 
 
-def example(entry: ToolEntry, way: Way) -> str:
-    """Return a call of the tool as this client has to write it."""
-    root = entry.input_schema
-    text = compact(_sample_object(resolved(root, root), root))
-    text = text if len(text) <= MAX_EXAMPLE else "{...}"
-    if way == "direct":
-        return f"{entry.name} {text} (it is in your tool list)"
-    return f'{way} {{"name": "{entry.name}", "arguments": {text}}}'
+def example(entry: ToolEntry, way: Way, effort: Effort) -> str:
+    """Return a call of the tool as this client has to write it, the server's words at its end."""
+    text = _sampled(entry.input_schema, effort.part(EXAMPLE_PART))
+    has_words = text not in ("{}", LEFT_OPEN)
+    if way.through:
+        call = f'{{"name": "{entry.name}", "arguments": {text}}}'
+        return f"{way.through} {'| ' if has_words else ''}{call}"
+    listed = f"({'it is' if way.listed else 'once it is'} in your tool list)"
+    return f"{entry.name} {listed} | {text}" if has_words else f"{entry.name} {text} {listed}"
 
 
-def _heading(entry: ToolEntry) -> str:
-    return f"## {entry.name} (server {entry.server}{', read-only' if entry.read_only else ''})"
+def _heading(entry: ToolEntry, way: Way | None) -> str:
+    whose = [f"server {entry.server}"] if entry.server else []
+    if way and way.kind:
+        whose = [f"a {way.kind} of {whose[0]}" if whose else f"a {way.kind} of this machine"]
+    marks = ["read-only"] if entry.read_only else []
+    marks += [way.standing] if way and way.standing else []
+    return f"## {entry.name} ({', '.join([*whose, *marks])})"
 
 
-def _whole(entry: ToolEntry) -> str:
+def _whole(entry: ToolEntry, way: Way | None) -> str:
+    if way and way.kind:
+        return "Shortened"
     return f"Shortened; whole in the resource catalog://tools/{entry.name}"
 
 
@@ -105,46 +121,84 @@ def _quoted(text: str, limit: int) -> Iterator[str]:
             yield f"| {told}"
 
 
-def _signed(schema: Schema) -> Iterator[str]:
+def _signed(schema: Schema, effort: Effort) -> Iterator[str]:
     """Yield each parameter as a signature has it, required ones first."""
-    top = resolved(schema, schema)
-    needed = required(top)
-    names = dict.fromkeys([*needed, *properties(top)])
-    for name in names:
-        told = kind(properties(top).get(name), Place(schema)) or "see definition"
+    place = Place(schema, effort)
+    top = resolved(schema, schema, effort)
+    declared, needed = properties(top), dict.fromkeys(required(top))
+    effort.gather(len(declared) + len(needed))
+    for name in {**needed, **declared}:
+        told = kind(declared.get(name), place) or "see definition"
         mark = "" if name in needed else "?"
         yield f"{one_line(name, 60)}{mark}: {told}"
 
 
-def _sample(name: str, schema: Json, root: Schema, depth: int = 0) -> Json:
-    """Return a value to show where an argument goes."""
-    known = resolved(as_object(schema), root)
-    for keyword in ("const", "default"):
-        if keyword in known:
-            return known[keyword]
-    if is_array(values := known.get("enum")) and values:
-        return values[0]
-    match next(iter(_kinds(known, root)), ""):
-        case "object":
-            return _sample_object(known, root, depth + 1)
-        case "array" if depth < MAX_SAMPLE_DEPTH and "items" in known:
-            return [_sample(name, known["items"], root, depth + 1)]
-        case other:
-            return _SAMPLES.get(other, f"<{one_line(name, 40)}>")
+class _TooLongError(Exception):
+    """An example is longer than anybody wants to read."""
 
 
-def _sample_object(schema: Schema, root: Schema, depth: int = 0) -> dict[str, Json]:
-    """Return an object with what it must have."""
-    declared = properties(schema)
-    needed = required(schema) if depth <= MAX_SAMPLE_DEPTH else ()
-    return {name: _sample(name, declared.get(name), root, depth) for name in needed}
+def _sampled(schema: Schema, effort: Effort) -> str:
+    """Return the arguments of an example call, if they are few enough to be an example."""
+    sampling = _Sampling(schema, effort)
+    try:
+        text = compact(sampling.of_object(resolved(schema, schema, effort)))
+    except _TooLongError:
+        return LEFT_OPEN
+    return text if len(text) <= MAX_EXAMPLE else LEFT_OPEN
 
 
-def _kinds(schema: Schema, root: Schema) -> Iterator[str]:
-    """Yield the types a value may have, those of alternatives among them."""
-    yield from type_names(schema)
-    for option in alternatives(schema):
-        yield from type_names(resolved(as_object(option), root))
+class _Sampling:
+    """Values to show where arguments go, as long as they have room in an example."""
+
+    def __init__(self, root: Schema, effort: Effort) -> None:
+        self._root = root
+        self._effort = effort
+        self._room = MAX_EXAMPLE
+
+    def of_object(self, schema: Schema, depth: int = 0) -> dict[str, Json]:
+        """Return an object with what it must have."""
+        declared = properties(schema)
+        needed = required(schema) if depth <= MAX_SAMPLE_DEPTH else ()
+        # Written out, each takes its name, quotes, a colon and some value.
+        self._room -= 5 * len(needed)
+        return {name: self._of(name, declared.get(name), depth) for name in needed}
+
+    def _of(self, name: str, schema: Json, depth: int) -> Json:
+        """Return a value to show where an argument goes.
+
+        Raises:
+            _TooLongError: It would have no room, or has taken too much effort to find.
+        """
+        if self._room < 0 or not self._effort.spend():
+            raise _TooLongError
+        known = resolved(as_object(schema), self._root, self._effort)
+        for keyword in ("const", "default"):
+            if keyword in known:
+                return self._written(known[keyword])
+        if is_array(values := known.get("enum")) and values:
+            return self._written(values[0])
+        match self._kind(known):
+            case "object":
+                return self.of_object(known, depth + 1)
+            case "array" if depth < MAX_SAMPLE_DEPTH and "items" in known:
+                return [self._of(name, known["items"], depth + 1)]
+            case other:
+                return _SAMPLES.get(other, f"<{one_line(name, 40)}>")
+
+    def _written(self, value: Json) -> Json:
+        """Return a value as its server has written it, if it has room."""
+        self._room -= len(compact(value))
+        return value
+
+    def _kind(self, schema: Schema) -> str:
+        """Return the first of the types a value may have, or else of its alternatives."""
+        for option in (schema, *alternatives(schema)):
+            known = resolved(as_object(option), self._root, self._effort)
+            if names := type_names(known):
+                return names[0]
+            if not self._effort.spend():
+                break
+        return ""
 
 
 _SAMPLES: Mapping[str, Json] = {

@@ -2,6 +2,7 @@
 
 import re
 
+from aggregator.effort import Effort
 from aggregator.json import is_array, is_object
 from aggregator.toolsearch.schema import Json, Schema
 from aggregator.toolsearch.wording import CUT, compact, one_line
@@ -20,9 +21,13 @@ _DATA_INSIDE = frozenset({"enum", "const", "default", "required", "type"})
 _REFERENCE = re.compile(r'"\$ref": "(#/[^"\\]{1,200})"')
 
 
-def excerpt(schema: Schema, limit: int) -> str:
+def excerpt(schema: Schema, limit: int, effort: Effort) -> str:
     """Write a schema with descriptions of at most `limit` characters and nothing superfluous."""
-    return "{...}" + CUT if _is_large(schema) else compact(_pruned(schema, limit))
+    if effort.is_spent or _is_large(schema, effort):
+        return "{...}" + CUT
+    text = compact(_pruned(schema, limit))
+    effort.copy(len(text))
+    return text
 
 
 def references(text: str) -> list[str]:
@@ -30,7 +35,8 @@ def references(text: str) -> list[str]:
     return _REFERENCE.findall(text)
 
 
-def _is_large(schema: Schema) -> bool:
+def _is_large(schema: Schema, effort: Effort) -> bool:
+    """Tell whether a schema holds more than can be written, or than there is effort for."""
     seen = 0
     waiting: list[Json] = [schema]
     while waiting and seen <= MAX_NODES:
@@ -38,7 +44,7 @@ def _is_large(schema: Schema) -> bool:
         inside = value.values() if is_object(value) else value if is_array(value) else ()
         seen += len(inside)
         waiting.extend(inside)
-    return seen > MAX_NODES
+    return not effort.spend(seen // 2) or seen > MAX_NODES
 
 
 def _pruned(schema: Json, limit: int, depth: int = 0) -> Json:
@@ -60,7 +66,7 @@ def _pruned_keyword(key: str, value: Json, limit: int, depth: int) -> Json:
     if key in _DATA_INSIDE:
         return value
     if key == "description":
-        return one_line(str(value), limit)
+        return one_line(value, limit) if isinstance(value, str) else ""
     if key in _NAMES_INSIDE and is_object(value):
         return {name: _pruned(each, limit, depth + 1) for name, each in value.items()}
     return _pruned(value, limit, depth)

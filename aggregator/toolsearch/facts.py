@@ -2,6 +2,7 @@
 
 from aggregator.catalog import Changes, ToolEntry
 from aggregator.json import JsonObject
+from aggregator.offers import Offer
 from aggregator.search.hits import Contribution
 from aggregator.toolsearch.find import Explained, Found, Missing, copies
 from aggregator.toolsearch.status import Unready, failed, pending
@@ -19,12 +20,14 @@ def facts(found: Found, view: View) -> JsonObject:
         "tools": [_tool(entry, view) for entry in found.matches],
         "missing": [_missing(each) for result in found.results for each in result.missing],
         "total_deferred_tools": len(known) - sum(name in known for name in view.visible),
-        "pending_mcp_servers": [_server(each) for each in pending(view)],
-        "failed_mcp_servers": [_server(each) for each in failed(view)],
+        "pending_mcp_servers": [_server(each, view) for each in pending(view)],
+        "failed_mcp_servers": [_server(each, view) for each in failed(view)],
         "tool_references": [
             {"type": "tool_reference", "tool_name": entry.name} for entry in found.matches
         ],
     }
+    if found.offers:
+        told["offers"] = [_offer(each, view) for each in found.offers]
     if same := copies(found, view):
         told["copies"] = same
     if view.problem is not None:
@@ -39,13 +42,26 @@ def facts(found: Found, view: View) -> JsonObject:
 
 
 def _tool(entry: ToolEntry, view: View) -> JsonObject:
+    drift = view.catalog.drift_of(entry)
     return {
         "name": entry.name,
         "server": entry.server,
         "description": entry.description,
         "inputSchema": entry.input_schema,
-        "annotations": entry.tool.get("annotations") or {},
-        "call": view.way(entry),
+        "annotations": entry.shown.get("annotations") or {},
+        "call": view.way(entry).through or "direct",
+        **({"drift": drift.kind.name.lower()} if drift else {}),
+    }
+
+
+def _offer(offer: Offer, view: View) -> JsonObject:
+    return {
+        "kind": offer.kind,
+        "name": offer.entry.name,
+        "server": offer.entry.server or None,
+        "description": offer.entry.description,
+        "inputSchema": offer.entry.input_schema,
+        "call": view.way(offer.entry).through,
     }
 
 
@@ -69,16 +85,23 @@ def _contribution(each: Contribution) -> JsonObject:
 
 
 def _missing(missing: Missing) -> JsonObject:
-    return {"name": missing.name, "nearest": list(missing.nearest)}
+    withheld = {} if missing.withheld is None else {"withheld": missing.withheld}
+    return {"name": missing.name, "nearest": list(missing.nearest), **withheld}
 
 
-def _server(server: Unready) -> JsonObject:
+def _server(server: Unready, view: View) -> JsonObject:
     return {
         "name": server.name,
         "state": server.state,
         "reason": server.reason,
         "seconds": server.seconds,
+        **({} if server.login is None else {"login": _login(server, view)}),
     }
+
+
+def _login(server: Unready, view: View) -> JsonObject:
+    tool = next((each.name for each in view.catalog.logins if each.server == server.name), None)
+    return {"command": server.login, **({} if tool is None else {"tool": tool})}
 
 
 def _changes(changes: Changes) -> JsonObject:

@@ -1,17 +1,36 @@
 """What a search finds: each query answered from one catalog."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
-from aggregator.catalog import Catalog, Failed, Pending, ToolEntry
-from aggregator.names import Ambiguous, ServerName, ToolName, plain_server
+from aggregator.catalog import Catalog, ToolEntry
+from aggregator.effort import STEPS, Effort
+from aggregator.names import (
+    CLIENT_MARK,
+    Ambiguous,
+    Lookup,
+    ServerName,
+    ToolName,
+    folded,
+    plain_server,
+)
+from aggregator.offers import Offer
 from aggregator.search.hits import Contribution, Hit
-from aggregator.search.query import Keywords, Query, Select
-from aggregator.search.repair import nearest
+from aggregator.search.query import Expression, Keywords, Query, Select
+from aggregator.search.repair import likening, nearest
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.view import View
+from aggregator.toolsearch.wording import quoted
 
+MIN_PARTS = 2
+"""Parts of a text that may begin names: before and after the sign between server and tool."""
+MAX_BEGINNING = 100
+"""Characters it may have."""
+WORK = 200_000
+"""Characters that expressions are held against in one search: some ten milliseconds."""
+MAX_HELD = 2_000
+"""Characters of a description that they are held against."""
 NEAREST = 3
 """Names offered for one that does not exist."""
 
@@ -24,6 +43,8 @@ class Missing:
     nearest: tuple[str, ...] = ()
     ambiguous: bool = False
     """Do several servers have a tool of this name?"""
+    withheld: ToolName | None = None
+    """The tool that it means, if that is not offered since it is not as it was approved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +71,12 @@ class Result:
     closest: tuple[str, ...] = ()
     """Names like the query, if it found nothing."""
     overview: bool = False
+    remark: str = ""
+    """What became of a query that could not be answered whole."""
     explained: tuple[Explained, ...] = ()
     """Why each of the entries stands where it does, if that was asked."""
+    offers: tuple[Offer, ...] = ()
+    """What else was found: prompts, skills, resources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +85,14 @@ class Found:
 
     request: SearchRequest
     results: tuple[Result, ...]
+    fell_short: bool = False
+    """Was it too much to look for names like each that means no tool?"""
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """What else was found, once each."""
+        found = chain.from_iterable(each.offers for each in self.results)
+        return tuple({offer.entry.name: offer for offer in found}.values())
 
     @property
     def matches(self) -> tuple[ToolEntry, ...]:
@@ -71,37 +104,70 @@ class Found:
 
 def search(request: SearchRequest, view: View) -> Found:
     """Answer each query of a request."""
-    return Found(request, tuple(_result(query, request, view) for query in request.queries))
+    effort = Effort()
+    results = tuple(_result(query, request, view, effort) for query in request.queries)
+    return Found(request, results, effort.fell_short)
 
 
-def awaited(request: SearchRequest, catalog: Catalog) -> tuple[ServerName, ...]:
+def awaited(request: SearchRequest, catalog: Catalog, lookup: Lookup) -> tuple[ServerName, ...]:
     """Return the pending servers whose tools could change the answer."""
-    asked = asked_of(request, catalog)
-    return tuple(name for name in catalog.pending if name in asked)
+    concerned = [_concerned(query, catalog, lookup) for query in request.queries]
+    if None in concerned:
+        return catalog.pending
+    named = frozenset(chain.from_iterable(each or () for each in concerned))
+    return tuple(name for name in catalog.pending if name in named)
+
+
+def _concerned(
+    query: Query, catalog: Catalog, lookup: Lookup
+) -> frozenset[ServerName | None] | None:
+    """Return the servers that may have what one query asks for; `None` if it may be any."""
+    if isinstance(query, Keywords) and query.servers:
+        return frozenset(servers_named(query, catalog))
+    heads = {name: _server_of(name, catalog) for name in _asked_names(query)}
+    sought = [head for name, head in heads.items() if not _is_found(name, head, lookup)]
+    return None if not heads or None in sought else frozenset(sought)
+
+
+def _is_found(name: str, head: ServerName | None, lookup: Lookup) -> bool:
+    """Whether a name means a tool for good: of one without a server there may come others."""
+    found = lookup.find(name)
+    return isinstance(found, str) and (head is not None or found == name)
+
+
+def _asked_names(query: Query) -> tuple[str, ...]:
+    """Return the tools that a query asks for by names with a server's in front."""
+    if isinstance(query, Select):
+        return query.names
+    if isinstance(query, Expression):
+        return ()
+    text = query.text.strip("`'\"")
+    return (text,) if "__" in text and " " not in text else ()
 
 
 def asked_of(request: SearchRequest, catalog: Catalog) -> frozenset[ServerName]:
     """Return the servers that may have what is asked for: those named outright, or all."""
     asked: set[ServerName] = set()
     for query in request.queries:
-        named = servers_named(query, catalog.servers)
-        if not named and not unknown_servers(query, catalog.servers):
+        named = servers_named(query, catalog)
+        if not named and not unknown_servers(query, catalog):
             return frozenset(catalog.servers)
         asked.update(named)
     return frozenset(asked)
 
 
-def unknown_servers(query: Query, servers: Iterable[ServerName]) -> tuple[str, ...]:
+def unknown_servers(query: Query, catalog: Catalog) -> tuple[str, ...]:
     """Return the servers that a query is restricted to and that do not exist."""
-    known = {plain_server(each) for each in servers}
     filters = query.servers if isinstance(query, Keywords) else ()
-    return tuple(each for each in filters if plain_server(each) not in known)
+    return tuple(each for each in filters if plain_server(each) not in catalog.plainly)
 
 
-def unready(name: str, catalog: Catalog) -> ServerName | None:
+def unready(name: str, view: View) -> ServerName | None:
     """Return the server a tool's name points to, if it is not connected."""
-    server = _server_of(name, catalog.servers)
-    is_unready = server and isinstance(catalog.servers[server], Pending | Failed)
+    if (absent := view.lookup.absent(name)) is not None:
+        return absent
+    server = _server_of(name, view.catalog)
+    is_unready = server and view.catalog.servers[server].known is None
     return server if is_unready else None
 
 
@@ -123,46 +189,147 @@ def copies(found: Found, view: View) -> dict[ToolName, tuple[ToolName, ...]]:
     return {name: others for name, others in same.items() if others}
 
 
-def _result(query: Query, request: SearchRequest, view: View) -> Result:
+def _result(query: Query, request: SearchRequest, view: View, effort: Effort) -> Result:
     if isinstance(query, Keywords):
-        return _rank(query, request, view)
+        return _find(query, request, view, effort)
+    if isinstance(query, Expression):
+        return _match(query, request, view)
     if isinstance(query, Select) and query.names:
-        return _select(query, request.offset, view)
+        return _select(query, request.offset, view, effort)
     return Result(query, overview=True)
 
 
-def _select(query: Select, offset: int, view: View) -> Result:
+def _find(query: Keywords, request: SearchRequest, view: View, effort: Effort) -> Result:
+    """Find what a query is the name of, or tools and what else there is for it."""
+    if (offer := view.shown.named(query.text.strip("`'\""))) is not None:
+        return Result(query, offers=(offer,))
+    if query.kinds:
+        offers, is_more = view.shown.matching(query, request.offset, request.max_results)
+    else:
+        offers, is_more = view.shown.telling(query) if not request.offset else (), False
+    if "tool" not in view.shown.asked(query):
+        return Result(query, offers=offers, ranked=True, more=is_more)
+    result = _rank(query, request, view, effort)
+    return replace(result, offers=offers, more=result.more or is_more)
+
+
+def _select(query: Select, offset: int, view: View, effort: Effort) -> Result:
     """Look up each name."""
-    found = [(name, view.lookup.find(name)) for name in query.names]
+    offers = [view.shown.named(name) for name in query.names]
+    rest = [name for name, offer in zip(query.names, offers, strict=True) if offer is None]
+    found = [(name, _meant(name, view, effort)) for name in rest]
+    known = view.catalog.entries
     entries = _entries((each for _, each in found if isinstance(each, str)), view)
-    missing = [_missing(name, each, view) for name, each in found if not isinstance(each, str)]
-    return Result(query, entries[offset:], missing=tuple(missing))
+    missing = (
+        _missing(name, each, view, effort)
+        for name, each in found
+        if not isinstance(each, str) or each not in known
+    )
+    return Result(
+        query,
+        entries[offset:],
+        missing=tuple(missing),
+        offers=tuple(offer for offer in offers if offer is not None),
+    )
 
 
-def _missing(name: str, found: Ambiguous | None, view: View) -> Missing:
+def _meant(name: str, view: View, effort: Effort) -> ToolName | Ambiguous | None:
+    """Return the tool that a name means; of very many, the last must be written as listed."""
+    if (exact := ToolName(name)) in view.catalog.entries and not view.lookup.misses(name):
+        return exact
+    affordable = effort.spend(len(view.lookup.registers) * (2 + len(name) // 32) // 4)
+    return view.lookup.find(name) if affordable else None
+
+
+def _missing(name: str, found: ToolName | Ambiguous | None, view: View, effort: Effort) -> Missing:
+    if isinstance(found, str):
+        return Missing(name, withheld=found)
     if found:
         return Missing(name, found.candidates, ambiguous=True)
-    return Missing(name, tuple(nearest(name, view.catalog.entries, NEAREST)))
+    if view.lookup.absent(name) is not None:
+        # What others have that is like it is not what was asked for.
+        return Missing(name)
+    return Missing(name, _like(name, view, effort))
 
 
-def _rank(query: Keywords, request: SearchRequest, view: View) -> Result:
+def _like(name: str, view: View, effort: Effort) -> tuple[str, ...]:
+    """Return the names most like one that means no tool, unless there were too many of those."""
+    known = view.catalog.entries
+    # Two are looked for in a catalog of any size.
+    cost = min(likening(name, len(known)), STEPS // 2)
+    return tuple(nearest(name, known, NEAREST)) if effort.spend(cost) else ()
+
+
+def _rank(query: Keywords, request: SearchRequest, view: View, effort: Effort) -> Result:
     """Rank by words, unless the whole query is a tool's name."""
     text = query.text.strip("`'\"")
     named = _named(text, view)
     if len(named) == 1 and not _is_word(text, named[0]):
         return Result(query, named[request.offset :])
-    # One match beyond the last tells whether there are more.
     end = request.offset + request.max_results
-    known = view.catalog.entries
+    if not named and (begun := _begun(text, view)):
+        return Result(query, begun[request.offset : end], more=len(begun) > end)
+    # One match beyond the last tells whether there are more.
     hits = view.index.rank(query, end + 1, view.near.get(query))
-    ranked = {entry.name: entry for entry in (*named, *(hit.entry for hit in hits))}
-    best = [entry for name, entry in ranked.items() if name in known]
-    closest = () if best else tuple(nearest(query.text, known, NEAREST))
+    # The index may be behind the catalog, which alone says what may be called and how.
+    ours = _logins(query, view)
+    best = _entries((each.name for each in (*named, *ours, *(hit.entry for hit in hits))), view)
+    closest = () if best or not query.terms else _like(query.text, view, effort)
     entries = tuple(best[request.offset : end])
     explained = _explain(query, entries, hits, view) if request.explain else ()
     return Result(
-        query, entries, ranked=True, more=len(best) > end, closest=closest, explained=explained
+        query,
+        entries,
+        ranked=True,
+        more=len(best) > end,
+        missing=_withheld(text, view),
+        closest=closest,
+        explained=explained,
     )
+
+
+_LOGGING_IN = frozenset({"login", "signin", "authenticate", "authentication", "authorize", "oauth"})
+"""Words that ask for a login, whoever's."""
+
+
+def _logins(query: Keywords, view: View) -> tuple[ToolEntry, ...]:
+    """Return what has a person log in to the servers that a query names, or is about."""
+    if not view.catalog.logins or query.marks:
+        return ()
+    words = {plain_server(each) for each in (*query.terms, *query.servers)}
+    everybody = not query.servers and not words.isdisjoint(_LOGGING_IN)
+    named = (each for each in view.catalog.logins if plain_server(each.server) in words)
+    return view.catalog.logins if everybody else tuple(named)
+
+
+def _match(query: Expression, request: SearchRequest, view: View) -> Result:
+    """Hold a regular expression against names, and then against what the others say."""
+    # Few searches need it, and a start needs none.
+    from aggregator.search.pattern import Pattern, PatternError  # noqa: PLC0415
+
+    try:
+        pattern = Pattern(query.source, WORK // len(request.queries))
+    except PatternError as error:
+        return Result(
+            query, remark=f"{quoted(query.text)} is no pattern that can be used: {error}."
+        )
+    known = view.catalog.entries
+    named = pattern.within((name, name) for name in known)
+    others = (each for name, each in known.items() if name not in named)
+    saying = pattern.within((each.name, each.description[:MAX_HELD]) for each in others)
+    found = _entries([*named, *saying], view)
+    end = request.offset + request.max_results
+    remark = _SPENT.format(quoted(query.text)) if pattern.is_spent else ""
+    return Result(query, found[request.offset : end], more=len(found) > end, remark=remark)
+
+
+_SPENT = "{} was not held against all there is: ask for a longer text in it, or by words."
+
+
+def _withheld(text: str, view: View) -> tuple[Missing, ...]:
+    """Return the tool that a text names, if that is not offered."""
+    named = ToolName(text)
+    return (Missing(text, withheld=named),) if named in view.catalog.withheld else ()
 
 
 def _explain(
@@ -183,6 +350,31 @@ def _named(text: str, view: View) -> tuple[ToolEntry, ...]:
     return _entries(names, view)
 
 
+def _begun(text: str, view: View) -> tuple[ToolEntry, ...]:
+    """Return the tools whose names begin with a text, as we or a client would write them."""
+    parts = text.removesuffix("*").split("__")
+    if " " in text or len(parts) < MIN_PARTS or len(text) > MAX_BEGINNING:
+        return ()
+    rest = parts[1:] if parts[0].lower() == CLIENT_MARK else parts
+    whole = plain_server(rest[0])
+    if not any(rest[1:]) and whole in view.catalog.plainly:
+        return ()
+    # A client puts the name it knows us by before ours.
+    beginnings = [folded("__".join(each)) for each in (rest, rest[1:])]
+    known = view.catalog.entries
+    found = (
+        [
+            name
+            for name in known
+            # Most names are told by their first letter.
+            if name[:1].lower() == each[0] and name.lower().replace("__", "_").startswith(each)
+        ]
+        for each in beginnings
+        if each
+    )
+    return _entries(next(filter(None, found), ()), view)
+
+
 def _is_word(text: str, entry: ToolEntry) -> bool:
     """Tell a word that people search by from a name: `search` is more than one tool."""
     return text.isalpha() and text.islower() and text != entry.name
@@ -193,18 +385,19 @@ def _entries(names: Iterable[ToolName], view: View) -> tuple[ToolEntry, ...]:
     return tuple(known[name] for name in dict.fromkeys(names) if name in known)
 
 
-def servers_named(query: Query, servers: Iterable[ServerName]) -> tuple[ServerName, ...]:
+def servers_named(query: Query, catalog: Catalog) -> tuple[ServerName, ...]:
     """Return the servers that a query names outright; none means it could be any."""
     if isinstance(query, Select):
-        named = [_server_of(each, servers) for each in query.names]
+        named = [_server_of(each, catalog) for each in query.names]
         return () if None in named else tuple(each for each in named if each)
     filters = query.servers if isinstance(query, Keywords) else ()
-    wanted = frozenset(map(plain_server, filters))
-    return tuple(each for each in servers if plain_server(each) in wanted) if wanted else ()
+    wanted = dict.fromkeys(map(plain_server, filters))
+    named = {each for plain in wanted for each in catalog.plainly.get(plain, ())}
+    return tuple(each for each in catalog.servers if each in named) if named else ()
 
 
-def _server_of(name: str, servers: Iterable[ServerName]) -> ServerName | None:
+def _server_of(name: str, catalog: Catalog) -> ServerName | None:
     """Return the server whose name is the prefix of a tool's name."""
     parts = name.replace("/", "__").split("__")
-    heads = {plain_server(part) for part in parts[:-1]}
-    return next((each for each in servers if plain_server(each) in heads), None)
+    heads = (catalog.plainly.get(plain_server(part), ()) for part in parts[:-1])
+    return next((each[0] for each in heads if each), None)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from aggregator.effort import Effort
 from aggregator.json import is_array, is_object
 from aggregator.toolsearch.schema import (
     Json,
@@ -13,12 +14,12 @@ from aggregator.toolsearch.schema import (
     resolved,
     type_names,
 )
-from aggregator.toolsearch.wording import compact, one_line
+from aggregator.toolsearch.wording import CUT, compact, one_line
 
 MAX_DEPTH = 6
 """Levels of one thing inside another that are told in words and lines."""
-MAX_STEPS = 5000
-"""Values looked at to tell one definition: references can make a small schema endless."""
+MAX_VALUES = 2000
+"""Values that are told of those an argument may have: as many as an answer has room for."""
 
 _BEYOND_WORDS = frozenset({
     "allOf", "not", "if", "then", "else", "patternProperties", "propertyNames", "dependencies",
@@ -26,23 +27,13 @@ _BEYOND_WORDS = frozenset({
 })  # fmt: skip
 
 
-class Effort:
-    """The steps that may still be taken to tell one definition."""
-
-    def __init__(self) -> None:
-        self._left = MAX_STEPS
-
-    def spend(self) -> bool:
-        """Take a step, and say whether there was one left."""
-        self._left -= 1
-        return self._left >= 0
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in a schema we are."""
 
     root: Schema
+    effort: Effort
+    """References can make a small schema endless."""
     path: str = ""
     """The parameter this is, or is inside of."""
     depth: int = 0
@@ -50,7 +41,6 @@ class Place:
     """The references followed to get here, and the parameter each was met at."""
     chosen: bool = False
     """Is this one of several alternatives?"""
-    effort: Effort = field(default_factory=Effort)
 
     def within(self, schema: Schema) -> "Place":
         """Return the place inside of what a schema refers to."""
@@ -70,9 +60,12 @@ def kind(schema: Json, place: Place) -> str | None:
         return "any"
     if (met := reference(schema) or "") in place.inside:
         return f"same as {place.inside[met]}"
-    known = resolved(schema, place.root)
-    beyond = place.depth > MAX_DEPTH or not _BEYOND_WORDS.isdisjoint(known)
-    return None if beyond else _listed(known) or _unlisted(known, place.within(schema))
+    known = resolved(schema, place.root, place.effort)
+    if place.depth > MAX_DEPTH or not _BEYOND_WORDS.isdisjoint(known):
+        return None
+    values = [known["const"]] if "const" in known else known.get("enum")
+    told = _listed(values, place.effort) if is_array(values) else None
+    return told if is_array(values) and values else _unlisted(known, place.within(schema))
 
 
 def inner_object(schema: Json, place: Place) -> tuple[Schema, Place] | None:
@@ -82,24 +75,30 @@ def inner_object(schema: Json, place: Place) -> tuple[Schema, Place] | None:
     if (reference(schema) or "") in place.inside:
         return None
     here = place.within(schema)
-    known = resolved(schema, place.root)
+    known = resolved(schema, place.root, place.effort)
     if properties(known):
         return known, here
     if is_object(items := known.get("items")):
         return inner_object(items, here.deeper("[]"))
     options = () if place.chosen else alternatives(known)
-    inner = (inner_object(each, _option(here)) for each in options)
+    place.effort.gather(len(options))
+    inside = _option(here)
+    inner = (inner_object(each, inside) for each in options if not place.effort.is_spent)
     return next((each for each in inner if each), None)
 
 
-def _listed(schema: Schema) -> str | None:
-    """Return the values there may be, if the schema lists them."""
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
-    return " | ".join(compact(each) for each in values) if is_array(values) else None
+def _listed(values: Sequence[Json], effort: Effort) -> str | None:
+    """Return the values there may be, unless they are too many to look at."""
+    heads = values[:MAX_VALUES]
+    if not effort.spend(len(heads) // 4):
+        return None
+    told = " | ".join(map(compact, heads)) + (CUT if len(heads) < len(values) else "")
+    return told if effort.copy(len(told)) else None
 
 
 def _unlisted(schema: Schema, place: Place) -> str | None:
     options = alternatives(schema)
+    place.effort.gather(len(options))
     if options and place.chosen:
         # A choice inside a choice is for the schema to say.
         return None
@@ -114,9 +113,10 @@ def _choice(options: Sequence[Json], place: Place) -> str | None:
     """Return a choice of types, if at most one of them has properties to lay out."""
     objects = 0
     kinds: list[str] = []
+    here = _option(place)
     for option in options:
-        told = kind(option, _option(place))
-        objects += inner_object(option, _option(place)) is not None
+        told = kind(option, here)
+        objects += inner_object(option, here) is not None
         if told is None or objects > 1:
             return None
         kinds.append(told)
@@ -130,7 +130,11 @@ def _joined(kinds: Sequence[str | None]) -> str | None:
 
 def _named(schema: Schema, place: Place) -> str | None:
     """Return the types a schema names."""
-    names = type_names(schema) or _implied(schema)
+    named = type_names(schema) or _implied(schema)
+    if not place.effort.gather(len(named)):
+        return None
+    names = dict.fromkeys(named)
+    place.effort.spend(len(names) // 4)
     return _joined([_one(name, schema, place) for name in names])
 
 

@@ -1,13 +1,15 @@
-"""The meta-tools as clients see them, and our instructions: functions of configuration alone."""
+"""The meta-tools as clients see them, and our instructions: functions of configuration alone.
+
+They are read on every turn, so they say no more than a model needs: what to search for and how,
+what is behind us, how a found tool is called.
+"""
 
 from collections.abc import Sequence
 
 from aggregator.config.values import DEFAULT_RESULTS
 from aggregator.json import JsonObject
-from aggregator.names import RESERVED, ServerName
+from aggregator.names import RESERVED, MetaTools, ServerName
 from aggregator.toolsearch.wording import listed, one_line
-
-TOOL_SEARCH, CALL_TOOL, CALL_READ_ONLY_TOOL = RESERVED
 
 MAX_DESCRIPTION = 1500
 """Characters of a meta-tool's description: 600 tokens."""
@@ -16,7 +18,7 @@ MAX_INSTRUCTIONS = 2000
 MAX_FIRST_LINE = 250
 """Characters of the instructions' first line, which is all that one client shows."""
 MAX_HINT = 300
-"""Characters of the words clients may find `ToolSearch` by."""
+"""Characters of the words clients may find the search by."""
 
 MAX_QUERIES = 8
 """Needs that one search may name."""
@@ -28,83 +30,76 @@ Servers = Sequence[tuple[ServerName, str]]
 
 
 def definitions(
-    servers: Servers, surface: str, max_results: int = DEFAULT_RESULTS
+    servers: Servers,
+    surface: str,
+    max_results: int = DEFAULT_RESULTS,
+    names: MetaTools = RESERVED,
+    *,
+    relaying: bool = True,
 ) -> tuple[JsonObject, ...]:
-    """Return the meta-tools that a surface shows; an unknown surface shows them all."""
-    search = _tool_search(servers, surface, max_results)
-    match surface:
-        case "full":
-            return ()
-        case "promote":
-            return (search,)
-        case _:
-            return (search, _CALL_TOOL, _CALL_READ_ONLY_TOOL)
-
-
-def instructions(servers: Servers, surface: str = "auto") -> str:
-    """Return what we tell a client about ourselves when it connects."""
-    names = listed((name for name, _ in servers), 100) or "no servers yet"
+    """Return the meta-tools that a surface shows, those that call another tool where it relays."""
     if surface == "full":
-        first = f"One server in front of others; all their tools are listed here: {names}."
-    else:
-        first = f"`{TOOL_SEARCH}` finds tools of {names}: search before saying you cannot do it."
-    rest = "" if surface == "full" else f"{_SEARCHING[surface if surface in _SEARCHING else '']}\n"
-    head = f"{one_line(first, MAX_FIRST_LINE)}\n{rest}Servers:\n"
-    return head + _served(servers, MAX_INSTRUCTIONS - len(head))
+        return ()
+    calling = _calling(surface, names, relaying=relaying)
+    search = _search(servers, calling, max_results, names)
+    return (search, _call(names), _call_read_only(names)) if relaying else (search,)
 
 
-_SEARCHING = {
-    "promote": "A found tool joins your tool list: then call it by its own name.",
-    "relay": (
-        f"Call a found tool with `{CALL_TOOL}`, or with `{CALL_READ_ONLY_TOOL}` where the answer "
-        "says so: they take its name and its arguments."
-    ),
-    "": (
-        "A found tool joins your tool list: call it by its own name. If you do not see it there, "
-        f"call `{CALL_TOOL}` with its name and arguments; that always works."
-    ),
-}
-"""How a found tool is called, by surface."""
+def instructions(
+    servers: Servers, surface: str = "auto", names: MetaTools = RESERVED, *, relaying: bool = True
+) -> str:
+    """Return what we tell a client about ourselves when it connects; names are as it shows them."""
+    known = listed((name for name, _ in servers), 80) or "no servers yet"
+    if surface == "full":
+        first = f"One server in front of others; all their tools are listed here: {known}."
+        head = f"{one_line(first, MAX_FIRST_LINE)}\nServers:\n"
+        return head + _served(servers, MAX_INSTRUCTIONS - len(head))
+    # What each server is for stands in the definition of the search, which every client shows.
+    first = (
+        f"`{names.search}` finds tools of {known}, which no other tool search knows: "
+        "use it before saying you cannot do it."
+    )
+    return f"{one_line(first, MAX_FIRST_LINE)}\n{_calling(surface, names, relaying=relaying)}"
+
+
+def _calling(surface: str, names: MetaTools, *, relaying: bool) -> str:
+    """Say how a found tool is called."""
+    if not relaying:
+        return "A found tool joins your tool list: then call it by its own name."
+    if surface == "relay":
+        return (
+            f"Call a found tool with `{names.call}`, or with `{names.call_read_only}` where the "
+            "answer says so."
+        )
+    return (
+        "A found tool joins your tool list: call it by its own name, or with "
+        f"`{names.call}` if you do not see it there."
+    )
+
 
 _FORMS = """\
-Finds tools behind this server and returns their definitions. Most of these tools are not in \
-your tool list, and your client's own tool search does not know them: search here before \
-concluding that something cannot be done.
-
-Queries by example:
-- `send slack message`: what you need, in words; best match first
-- `+slack send`: a word with + must occur; "a phrase" in quotes
-- `select:github__create_issue,slack__send_message`: exactly these tools
-- `server:github issue`: tools of one server only
-- empty: all servers, with their state
-`queries` asks for several needs at once; `wait` gives starting servers time.
-
+Finds tools behind this server and gives their definitions. Most are not in your tool list, and \
+no other tool search knows them: search here before concluding that something cannot be done.
+`query` is what you need in words (send slack message), or
+- +slack send: a word with + must occur; "a phrase" in quotes
+- select:github__create_issue,slack__send_message: exactly these
+- server:github issue, readonly:, kind:skill|prompt, /regex/
+- empty: all servers
 {calling}
-
 Servers:
 """
 
 
-def _tool_search(servers: Servers, surface: str, max_results: int) -> JsonObject:
-    calling = _SEARCHING[surface if surface in _SEARCHING else ""]
+def _search(servers: Servers, calling: str, max_results: int, names: MetaTools) -> JsonObject:
     head = _FORMS.format(calling=calling)
-    names = " ".join(name for name, _ in servers)
+    known = " ".join(name for name, _ in servers)
     return {
-        "name": TOOL_SEARCH,
+        "name": names.search,
         "title": "Search tools",
         "description": head + _served(servers, MAX_DESCRIPTION - len(head)),
         "inputSchema": _search_schema(max_results),
-        "annotations": {
-            "title": "Search tools",
-            "readOnlyHint": True,
-            "destructiveHint": False,
-            "idempotentHint": True,
-            "openWorldHint": False,
-        },
-        "_meta": {
-            "anthropic/alwaysLoad": True,
-            "anthropic/searchHint": one_line(f"find discover load tools of {names}", MAX_HINT),
-        },
+        "annotations": _annotations("Search tools", reads=True, open_world=False),
+        "_meta": _kept(f"find discover load tools of {known}"),
     }
 
 
@@ -125,26 +120,23 @@ def _server_line(name: ServerName, about: str, limit: int) -> str:
 
 
 def _search_schema(max_results: int) -> JsonObject:
-    """Say what `ToolSearch` takes, and how many tools it returns unless it is told."""
+    """Say what the search takes, and how many tools it returns unless it is told."""
     return {
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "What you need, or a form above."},
-            "max_results": {
-                "type": "integer",
-                "description": "Tools to return for each query.",
-                "default": max_results,
-            },
+            "query": {"type": "string"},
+            "max_results": {"type": "integer", "default": max_results},
             "queries": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Several queries, answered together.",
+                "description": "Several needs at once.",
             },
             "wait": {
                 "type": "number",
                 "description": f"Seconds to wait for starting servers, up to {MAX_WAIT:g}.",
             },
-            "offset": {"type": "integer", "description": "Matches to skip, to go on."},
+            "offset": {"type": "integer", "description": "Matches to skip."},
+            "names": {"type": "boolean"},
         },
     }
 
@@ -152,55 +144,54 @@ def _search_schema(max_results: int) -> JsonObject:
 _CALL_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
-        "name": {"type": "string", "description": f"The tool's name, from `{TOOL_SEARCH}`."},
-        "arguments": {
-            "type": "object",
-            "description": "The tool's arguments, as its definition asks for them.",
-            "additionalProperties": True,
-        },
+        "name": {"type": "string"},
+        # A client that closes the schemas it passes on would let nothing inside.
+        "arguments": {"type": "object", "additionalProperties": True},
     },
     "required": ["name"],
 }
 
-_CALL_TOOL: JsonObject = {
-    "name": CALL_TOOL,
-    "title": "Call a found tool",
-    "description": (
-        f"Calls any tool behind this server by name and returns its result. `{TOOL_SEARCH}` gives "
-        'names and parameters. Example: {"name": "slack__send_message", '
-        '"arguments": {"channel": "general", "text": "hello"}}'
-    ),
-    "inputSchema": _CALL_SCHEMA,
-    "annotations": {
-        "title": "Call a found tool",
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": False,
-        "openWorldHint": True,
-    },
-    "_meta": {
-        "anthropic/alwaysLoad": True,
-        "anthropic/searchHint": f"call run use a tool found by {TOOL_SEARCH}",
-    },
-}
 
-_CALL_READ_ONLY_TOOL: JsonObject = {
-    "name": CALL_READ_ONLY_TOOL,
-    "title": "Call a found read-only tool",
-    "description": (
-        f"Like `{CALL_TOOL}`, but only for tools that change nothing, as `{TOOL_SEARCH}` says; "
-        "it refuses all others. Safe while planning, and in parallel."
-    ),
-    "inputSchema": _CALL_SCHEMA,
-    "annotations": {
-        "title": "Call a found read-only tool",
-        "readOnlyHint": True,
-        "destructiveHint": False,
-        "idempotentHint": True,
-        "openWorldHint": True,
-    },
-    "_meta": {
-        "anthropic/alwaysLoad": True,
-        "anthropic/searchHint": f"call a read-only tool found by {TOOL_SEARCH}",
-    },
-}
+def _call(names: MetaTools) -> JsonObject:
+    title = "Call a found tool"
+    return {
+        "name": names.call,
+        "title": title,
+        "description": (
+            f"Calls a tool that this server's `{names.search}` found: its name, and its arguments "
+            "as its definition asks for them."
+        ),
+        "inputSchema": _CALL_SCHEMA,
+        "annotations": _annotations(title, reads=False, open_world=True),
+        "_meta": _kept(f"call run use a tool found by {names.search}"),
+    }
+
+
+def _call_read_only(names: MetaTools) -> JsonObject:
+    title = "Call a found read-only tool"
+    return {
+        "name": names.call_read_only,
+        "title": title,
+        "description": (
+            f"Like `{names.call}`, but only for tools marked read-only: safe while planning, and "
+            "in parallel."
+        ),
+        "inputSchema": _CALL_SCHEMA,
+        "annotations": _annotations(title, reads=True, open_world=True),
+        "_meta": _kept(f"call a read-only tool found by {names.search}"),
+    }
+
+
+def _annotations(title: str, *, reads: bool, open_world: bool) -> JsonObject:
+    return {
+        "title": title,
+        "readOnlyHint": reads,
+        "destructiveHint": not reads,
+        "idempotentHint": reads,
+        "openWorldHint": open_world,
+    }
+
+
+def _kept(hint: str) -> JsonObject:
+    """Ask a client that defers tools by itself to keep one, and say what else to find it by."""
+    return {"anthropic/alwaysLoad": True, "anthropic/searchHint": one_line(hint, MAX_HINT)}

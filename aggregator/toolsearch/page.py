@@ -4,9 +4,10 @@ The best stand in full, the next as one-line signatures, the rest as names.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aggregator.catalog import ToolEntry
+from aggregator.effort import Effort
 from aggregator.exposure import Way
 from aggregator.names import ToolName
 from aggregator.toolsearch.describe import (
@@ -24,10 +25,11 @@ MAX_DEFINED = 20
 """Matches whose definition is tried for size."""
 DEFINED_SHARE = 0.6
 """The part of a page for definitions before the matches after them have their signatures."""
+LARGEST_PART = 4
+"""The part of the effort there is that one tool may take from all after it: one in so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """What is said of each match, and which of them are defined by it."""
 
     texts: Mapping[ToolName, str]
@@ -36,31 +38,43 @@ class Page:
 
 def lay_out(matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int) -> Page:
     """Give each match as much text as there is room for."""
-    return _in_full(matches, way, room) or _Layout(matches, way, room).page()
+    effort = Effort()
+    in_full = _in_full(matches, way, room, effort.part(3))
+    return in_full or _Layout(matches, way, room, effort).page()
 
 
 def _in_full(
-    matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int
+    matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int, effort: Effort
 ) -> Page | None:
     """Define every match in full, if there is room."""
     texts: dict[ToolName, str] = {}
     for entry in matches:
-        texts[entry.name] = definition(entry, way(entry), FULL, room)
+        texts[entry.name] = definition(entry, way(entry), FULL, room, _part(effort, matches))
         room -= len(texts[entry.name]) + 2
         if room < 0:
             return None
     return Page(texts, tuple(matches))
 
 
+def _part(effort: Effort, sharing: Sequence[ToolEntry]) -> Effort:
+    """Return what one tool may take of an effort from all after it."""
+    return effort.part(min(len(sharing), LARGEST_PART))
+
+
 class _Layout:
     """A page that cannot have everything, while it is filled."""
 
     def __init__(
-        self, matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int
+        self,
+        matches: Sequence[ToolEntry],
+        way: Callable[[ToolEntry], Way],
+        room: int,
+        effort: Effort,
     ) -> None:
         self._matches = matches
         self._way = way
         self._room = room
+        self._signing, self._defining = effort.part(2), effort.part(2)
         self._texts = {entry.name: f"- {entry.name}" for entry in matches}
         self._left = room - sum(len(text) + 2 for text in self._texts.values())
         self._defined: set[ToolName] = set()
@@ -69,12 +83,12 @@ class _Layout:
         """Define the best, sign the next, then spend what is left on the best again."""
         best = self._matches[:MAX_DEFINED]
         for entry in best[:1]:
-            self._put(entry, squeezed(entry, self._way(entry), self._left, SMALL))
+            self._put(entry, self._squeezed(entry))
             self._defined.add(entry.name)
         self._define(best[1:], COMPACT, kept=int(self._room * (1 - DEFINED_SHARE)))
-        for entry in self._matches:
-            if entry.name not in self._defined:
-                self._put(entry, signature(entry))
+        others = [entry for entry in self._matches if entry.name not in self._defined]
+        for left, entry in zip(range(len(others), 0, -1), others, strict=True):
+            self._put(entry, signature(entry, self._signing.part(left)))
         self._define([each for each in best if each.name not in self._defined], COMPACT)
         self._define(self._define(best, MEDIUM), FULL)
         defined = tuple(entry for entry in self._matches if entry.name in self._defined)
@@ -87,10 +101,17 @@ class _Layout:
         done: list[ToolEntry] = []
         for entry in entries:
             room = self._left + len(self._texts[entry.name]) - kept
-            if self._put(entry, definition(entry, self._way(entry), detail, room), kept):
+            effort = _part(self._defining, entries)
+            text = definition(entry, self._way(entry), detail, room, effort)
+            # What is told in part is no better than what is told already.
+            if not effort.is_spent and self._put(entry, text, kept):
                 done.append(entry)
         self._defined.update(entry.name for entry in done)
         return done
+
+    def _squeezed(self, entry: ToolEntry) -> str:
+        effort = _part(self._defining, self._matches)
+        return squeezed(entry, self._way(entry), self._left, effort, SMALL)
 
     def _put(self, entry: ToolEntry, text: str, kept: int = 0) -> bool:
         """Replace what is said of a match, if then at least what is kept is left."""

@@ -1,33 +1,44 @@
-"""What to say of a call that does not fit a definition the client has not seen."""
+"""What to say of a call that does not fit the definition of its tool."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from aggregator.catalog import ToolEntry
 from aggregator.config.values import MAX_RESULT_CHARS
+from aggregator.effort import Effort
 from aggregator.exposure import Way
 from aggregator.toolsearch.describe import squeezed
-from aggregator.toolsearch.wording import fitting, one_line
+from aggregator.toolsearch.wording import FRAME, fitting, one_line
 
 PROBLEMS_SHARE = 0.3
 """The part of the text that says what is wrong."""
 
 
-def unseen_problem(
+_WHY = {
+    "never": "Its definition had not been loaded. Call it again to fit this:",
+    "changed": "Its definition has changed since you saw it. Call it again to fit this:",
+    "same": "Call it again to fit its definition:",
+}
+
+
+def unfit(
     entry: ToolEntry,
     problems: Sequence[str],
+    seen: Literal["never", "changed", "same"] = "never",
     *,
-    changed: bool = False,
     way: Way | None = None,
     max_chars: int = MAX_RESULT_CHARS,
+    effort: Effort | None = None,
 ) -> str:
     """Say what does not fit, and give the definition, so that the next call succeeds."""
-    lines = [f"- {one_line(each, 300)}" for each in problems]
-    why = "has changed since you saw it" if changed else "had not been loaded"
+    lines = [f"| {one_line(each, 300)}" for each in problems]
     head = "\n".join(
         [
             f"{entry.name} was not called: its arguments do not fit.",
+            FRAME,
             *fitting(lines, int(max_chars * PROBLEMS_SHARE)),
-            f"Its definition {why}. Call it again to fit this:",
+            _WHY[seen],
         ]
     )
-    return f"{head}\n\n{squeezed(entry, way, max_chars - len(head) - 2)}"[:max_chars]
+    told = squeezed(entry, way, max_chars - len(head) - 2, effort or Effort())
+    return f"{head}\n\n{told}"[:max_chars]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from aggregator.effort import Effort
 from aggregator.json import is_array, is_object
 
 Json = Any
@@ -12,6 +13,8 @@ Schema = Mapping[str, Any]
 
 MAX_HOPS = 8
 """References followed from one to the next."""
+MAX_POINTER = 2000
+"""Characters a reference may have."""
 
 
 def reference(schema: Schema) -> str | None:
@@ -20,15 +23,19 @@ def reference(schema: Schema) -> str | None:
     return target if isinstance(target, str) else None
 
 
-def resolved(schema: Schema, root: Schema) -> Schema:
+def resolved(schema: Schema, root: Schema, effort: Effort) -> Schema:
     """Follow local references; what stands beside a reference stays.
 
-    Nothing is ever fetched: a reference to anywhere else, or to nothing, is left as it is.
+    Nothing is ever fetched: a reference to anywhere else, to nothing or round in a circle is left
+    as it is, and so is one that there is no effort left for.
     """
-    for _hop in range(MAX_HOPS):
-        target = reference(schema)
-        found = None if target is None else pointed(target, root)
-        if not is_object(found):
+    followed: list[str] = []
+    while (target := reference(schema)) is not None and len(followed) < MAX_HOPS:
+        found = pointed(target, root)
+        if not is_object(found) or target in followed:
+            return schema
+        followed.append(target)
+        if not (effort.spend() and effort.gather(len(found) + len(schema) + len(target))):
             return schema
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**found, **beside}
@@ -37,7 +44,7 @@ def resolved(schema: Schema, root: Schema) -> Schema:
 
 def pointed(target: str, root: Schema) -> Json:
     """Return what a local reference points to, or None."""
-    if not target.startswith("#"):
+    if not target.startswith("#") or len(target) > MAX_POINTER:
         return None
     place: Json = root
     for step in filter(None, target[1:].split("/")):

@@ -1,20 +1,32 @@
 """What to say of servers that are not connected."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from aggregator.catalog import Failed, Pending, Ready, ServerState
+from aggregator.catalog import (
+    Failed,
+    Idle,
+    Pending,
+    Ready,
+    ServerState,
+    ToolEntry,
+    explain_unreachable,
+)
 from aggregator.names import ServerName
-from aggregator.toolsearch.view import View
-from aggregator.toolsearch.wording import counted, fitting, one_line
+from aggregator.toolsearch.view import STANDING_BY, View
+from aggregator.toolsearch.wording import counted, fitting, listed, one_line
 
 MAX_REASON = 160
 """Characters of why a server is not connected."""
+MAX_COMMAND = 600
+"""The same, where the reason names a command to be run."""
+MIN_NAMED = 120
+"""Characters of the names of one server's tools that are told in any case."""
 MAX_PROBLEM = 400
 """Characters of why the file cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unready:
+class Unready(NamedTuple):
     """A server that is not connected."""
 
     name: ServerName
@@ -22,10 +34,11 @@ class Unready:
     reason: str | None
     seconds: int
     """How long it has been so."""
+    login: str | None = None
+    """The command that logs in to it, if that is all it needs."""
 
     def __str__(self) -> str:
-        because = f": {self.reason}" if self.reason else ""
-        return f"{self.name} ({self.state} for {self.seconds} s{because})"
+        return f"{self.name} ({self.state} for {self.seconds} s)"
 
 
 def pending(view: View) -> list[Unready]:
@@ -38,17 +51,27 @@ def pending(view: View) -> list[Unready]:
             _seconds(state, view),
         )
         for name, state in view.catalog.servers.items()
-        if isinstance(state, Pending)
+        if isinstance(state, Pending) and not state.known
     ]
 
 
 def failed(view: View) -> list[Unready]:
     """Return the servers that were given up on."""
     return [
-        Unready(name, "failed", one_line(state.reason, MAX_REASON), _seconds(state, view))
+        Unready(
+            name,
+            _given_up(state),
+            one_line(state.reason, MAX_REASON),
+            _seconds(state, view),
+            state.login,
+        )
         for name, state in view.catalog.servers.items()
         if isinstance(state, Failed)
     ]
+
+
+def _given_up(state: Failed) -> str:
+    return "failed" if state.login is None else "needs login"
 
 
 def _seconds(state: Pending | Failed, view: View) -> int:
@@ -63,23 +86,64 @@ def problem(view: View) -> list[str]:
 
 
 def overview(view: View, room: int) -> str:
-    """Tell of each server what it is for and how many tools it has, in so many characters."""
+    """Tell of each server what it is for and which tools it has, in so many characters."""
     servers = view.catalog.servers.items()
     pages = [[_line(*each, view, limit) for each in servers] for limit in (200, 80, 40, 0)]
     fits = (lines for lines in pages if sum(map(len, lines)) + len(lines) <= room)
-    return "\n".join(next(fits, None) or fitting(pages[-1], room))
+    lines = next(fits, None) or fitting(pages[-1], room)
+    told = "\n".join(lines)
+    left = room - len(told) - 2
+    # A part of the names would only make believe that there are no others.
+    entries = [*view.catalog.entries.values(), *view.shown.every_told()]
+    if sum(len(entry.name) + 2 for entry in entries) > left:
+        return told
+    named = menu(entries, left)
+    return "\n".join([told, "", *named]) if named else told
+
+
+def menu(entries: Iterable[ToolEntry], room: int) -> list[str]:
+    """Name tools by what their names begin with, which is said once, in about so much room."""
+    heads: dict[str, list[str]] = {}
+    for entry in entries:
+        head, _, tail = entry.name.partition(":" if ":" in entry.name else "__")
+        heads.setdefault(f"{head}__" if ":" not in entry.name else head, []).append(tail)
+    share = max(room // max(len(heads), 1), MIN_NAMED)
+    whole = sum(len(tail) + 2 for tails in heads.values() for tail in tails) <= room
+    limit = room if whole else share
+    return [f"{head}: {listed(tails, limit)}" for head, tails in heads.items()]
 
 
 def _line(name: ServerName, state: ServerState, view: View, limit: int) -> str:
     about = one_line(view.descriptions.get(name, ""), limit)
-    told = one_line(_told(state, view), MAX_REASON)
-    return f"- {name} ({told})" + (f": {about}" if about else "")
+    told = one_line(_told(name, state, view), MAX_REASON)
+    why = None if isinstance(state, Ready) else state.reason
+    # A command that is cut is of no use.
+    needs_login = isinstance(state, Failed) and state.login is not None
+    reason = one_line(why or "", MAX_COMMAND if needs_login else MAX_REASON)
+    said = f"- {name} ({told})" + (f": {about}" if about else "")
+    return f"{said} | {reason}" if reason else said
 
 
-def _told(state: ServerState, view: View) -> str:
-    if isinstance(state, Ready):
-        return counted(len(state.entries), "tool")
-    if isinstance(state, Failed):
-        return f"failed: {state.reason}"
-    because = f": {state.reason}" if state.reason else ""
-    return f"{state.phase} for {_seconds(state, view)} s{because}"
+def _told(name: ServerName, state: ServerState, view: View) -> str:
+    parts = [*_offered(name, state, view)]
+    match state:
+        case Failed():
+            parts.append(_given_up(state))
+        case Pending():
+            parts.append(f"{state.phase} for {_seconds(state, view)} s")
+        case Idle():
+            parts.append(STANDING_BY)
+        case Ready():
+            pass
+    return "; ".join(parts)
+
+
+def _offered(name: ServerName, state: ServerState, view: View) -> Iterator[str]:
+    if state.known is not None:
+        yield counted(len(state.known.entries) - len(view.catalog.unreachable(name)), "tool")
+        if withheld := len(state.known.whole) - len(state.known.entries):
+            yield f"{withheld} withheld until approved"
+        elif differing := len(state.known.drift):
+            yield f"{differing} changed since approved"
+    if hidden := explain_unreachable(view.catalog, name):
+        yield hidden

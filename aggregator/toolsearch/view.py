@@ -1,15 +1,21 @@
 """What one search looks at: one catalog, seen by one client."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from aggregator.catalog import Catalog, Changes, ToolEntry
+from aggregator.catalog import Catalog, Changes, Idle, Pending, ServerState, ToolEntry
 from aggregator.config.values import MAX_RESULT_CHARS
-from aggregator.exposure import Surface, Way, way_to_call
-from aggregator.names import Lookup, ServerName, ToolName
+from aggregator.exposure import Way, way_to_call
+from aggregator.lock import Kind
+from aggregator.names import RESERVED, Lookup, MetaTools, ServerName, ToolName
+from aggregator.offers import split
 from aggregator.search.hits import Ranker
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords
+from aggregator.toolsearch.beside import Shown
+
+STANDING_BY = "starts when called"
+"""What is said of a server that does not run, since nobody needs it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,14 +30,19 @@ class View:
     """What the tools in the catalog are found by."""
     near: Mapping[Keywords, Nearness] = field(default_factory=dict[Keywords, Nearness])
     """What queries mean, as far as that is known by now."""
-    surface: Surface = "relay"
-    relists: bool | None = None
-    """Whether this client's model can call tools that join its list later, if that is known."""
+    relaying: bool = True
+    """Whether this client's model can call a tool that is not in its list."""
     listed: frozenset[str] = frozenset()
     """The names in the list that the client's model works with now."""
     visible: frozenset[ToolName] = frozenset()
     """The tools that were in it before the search."""
+    names: MetaTools = RESERVED
+    """What our own tools are called."""
+    search: str = RESERVED.search
+    """How this client shows the name of the one that searches."""
     descriptions: Mapping[ServerName, str] = field(default_factory=dict[ServerName, str])
+    withheld: Callable[[ToolName], str] = lambda name: f"`{name}` is withheld"
+    """Says why a tool is not offered that is not as it was approved."""
     problem: str | None = None
     """Why the file as it is now is not the configuration in use."""
     now: float = 0.0
@@ -39,12 +50,35 @@ class View:
     changes: Changes | None = None
     """None if there are none, or where there is no memory of the client."""
     max_chars: int = MAX_RESULT_CHARS
+    shown: Shown = Shown()  # noqa: RUF009 - it cannot be changed
+    """What is found beside tools."""
 
     def way(self, entry: ToolEntry) -> Way:
         """Say how this client's model calls a tool."""
-        return way_to_call(
+        way = way_to_call(
             entry,
-            surface=self.surface,
-            visible_to_client=entry.name in self.listed,
-            relists=self.relists,
+            listed=entry.name in self.listed,
+            relaying=self.relaying,
+            names=self.names,
         )
+        told = (_standing(self.catalog.servers.get(entry.server)), self._approved(entry))
+        kind = split(entry.name)
+        return way._replace(standing=", ".join(filter(None, told)), kind=kind[0] if kind else "")
+
+    def _approved(self, entry: ToolEntry) -> str:
+        """Say of a tool that is not as it was approved what is known of that."""
+        drift = self.catalog.drift_of(entry)
+        if drift is None:
+            return ""
+        return "not approved yet" if drift.kind is Kind.NEW else "changed since it was approved"
+
+
+def _standing(state: ServerState | None) -> str:
+    """Say of a server that is not connected what a call of its tools will do about it."""
+    match state:
+        case Pending(phase=phase):
+            return f"{phase}: a call waits for it"
+        case Idle():
+            return f"{STANDING_BY}, did not start the last time" if state.reason else STANDING_BY
+        case _:
+            return ""

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from aggregator.signals import Signal
+Wait = Callable[[], Awaitable[None]]
+"""Returns the next time that there may be something to tell."""
 
 GATHERING = 0.1
 """Seconds to wait for more changes before one is announced: servers start in bursts."""
@@ -16,12 +17,15 @@ RESTING = 0.3
 class Shown:
     """A list as a client knows it: the one it has fetched, or was last told of."""
 
-    def __init__(self, value: object = ()) -> None:
-        self._value = value
+    def __init__(self) -> None:
+        self._value: object = ()
+        self.is_known = False
+        """Whether the client has fetched one, or was told of one."""
 
     def show(self, value: object) -> None:
         """Take note that the client knows this list now."""
         self._value = value
+        self.is_known = True
 
     def is_stale(self, value: object) -> bool:
         """Say whether a list is another than the client knows of."""
@@ -46,14 +50,16 @@ class Subject:
         return self.shown.is_stale(self.look())
 
 
-async def announce(changed: Signal, subjects: Sequence[Subject]) -> None:
+async def announce(until_change: Wait, subjects: Sequence[Subject]) -> None:
     """Tell a client whenever a list it would get is not the one it knows of.
 
     A level, not an edge: what is compared is the list itself, so a change that was taken back
     is not announced, and the last state always is.
     """
     for subject in subjects:
-        subject.note()
+        # Who has fetched a list before is told if it is another by now.
+        if not subject.shown.is_known:
+            subject.note()
     while True:
         stale = [subject for subject in subjects if subject.is_stale()]
         for subject in stale:
@@ -62,5 +68,5 @@ async def announce(changed: Signal, subjects: Sequence[Subject]) -> None:
         if stale:
             await anyio.sleep(RESTING)
         else:
-            await changed.wait()
+            await until_change()
             await anyio.sleep(GATHERING)

@@ -9,16 +9,24 @@ from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, RootModel, ValidationError
+from starlette.requests import HTTPConnection
 
 from aggregator import eras
 from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
-from aggregator.downstream.questions import declared
+from aggregator.downstream.places import Party, Session
+from aggregator.downstream.questions import declared, telling_of_roots
 from aggregator.eras import Era
 from aggregator.json import JsonObject, as_object
+from aggregator.names import ServerName
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.visitor import Visitor
 
 Context = ServerRequestContext[Any, Any]
+
+LOOPBACK = ("127.0.0.1", "::1")
+FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""What whoever passes a request on says of where it comes from."""
 
 
 class _Raw(BaseModel):
@@ -30,12 +38,16 @@ class _Raw(BaseModel):
 
 _Answer = RootModel[dict[str, Any]]
 
+_ONLY = Visitor.of_process()
+"""Who is served by whoever does not say whom."""
+
 
 class ContextCaller:
     """The client of one request."""
 
     def __init__(self, ctx: Context, conversation: Conversation) -> None:
         self._ctx = ctx
+        self._conversation = conversation
         self.era: Era = era_of(ctx)
         self.key: object = conversation if conversation.has_memory else object()
         """Tells one client from another: without a session, each request is one of its own."""
@@ -53,9 +65,25 @@ class ContextCaller:
     def principal(self) -> str:
         """What a token for this client is bound to: its credentials, if it has any."""
         if self._ctx.request is None:
-            return ""
+            return _key(self._ctx)
         credentials = self._ctx.request.headers.get("authorization", "")
         return sha256(credentials.encode()).hexdigest()
+
+    @property
+    def party(self) -> Party:
+        """Whose share of a server's places the request counts on; nobody's on our only stream."""
+        request, conversation = self._ctx.request, self._conversation
+        if request is None:
+            return _key(self._ctx) or None
+        # Nothing is known of it but where it comes from and who it says it is.
+        address = request.client.host if request.client else ""
+        client = address, self.principal, conversation.client
+        return Session(client, conversation) if conversation.has_memory else client
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the client is on this machine."""
+        return is_near(self._ctx.request)
 
     @property
     def _answers(self) -> bool:
@@ -90,21 +118,47 @@ class ContextCaller:
         Raises:
             MCPError: The client refuses, or answers in a form that the protocol does not know.
         """
-        try:
-            answer = await self._ctx.session.send_request(
-                _Raw(method=method, params=dict(params)),  # pyright: ignore[reportArgumentType]
-                _Answer,
-                metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
-            )
-        except ValidationError:
-            raise MCPError(types.INTERNAL_ERROR, "The client's answer is malformed") from None
-        return answer.root
+        return await _ask(self._ctx.session, method, params, self._ctx.request_id)
 
     def _wants(self, level: object) -> bool:
         """Whether a log message of this level is wanted."""
         if self.log_level is None:
             return self.era == "handshake"
         return reaches(level, self.log_level)
+
+
+class SessionGuest:
+    """A client with a session, asked outside of any request of its own."""
+
+    def __init__(self, session: ServerSession, conversation: Conversation) -> None:
+        self._session = session
+        self.capabilities = conversation.capabilities
+        self.is_alone = conversation.is_alone
+
+    async def ask(self, _server: ServerName, method: str, params: JsonObject) -> dict[str, Any]:
+        """Ask the client.
+
+        Raises:
+            MCPError: The client refuses, or answers in a form that the protocol does not know.
+        """
+        return await _ask(self._session, method, params)
+
+
+async def _ask(
+    session: ServerSession,
+    method: str,
+    params: JsonObject,
+    related: types.RequestId | None = None,
+) -> dict[str, Any]:
+    try:
+        answer = await session.send_request(
+            _Raw(method=method, params=dict(params)),  # pyright: ignore[reportArgumentType]
+            _Answer,
+            metadata=ServerMessageMetadata(related_request_id=related),
+        )
+    except ValidationError:
+        raise MCPError(types.INTERNAL_ERROR, "The client's answer is malformed") from None
+    return answer.root
 
 
 async def notify(
@@ -130,9 +184,67 @@ def era_of(ctx: Context) -> Era:
     return eras.era_of(ctx.protocol_version)
 
 
+def visitor_of(ctx: Context) -> Visitor | None:
+    """Return who is at the other end of a stream; over HTTP there is none that lasts."""
+    if ctx.request is not None:
+        return None
+    given: object = ctx.lifespan_context
+    return given if isinstance(given, Visitor) else _ONLY
+
+
+def has_servers_alone(ctx: Context) -> bool:
+    """Whether what servers ask and are told outside of any call is for this client."""
+    visitor = visitor_of(ctx)
+    return visitor is not None and visitor.is_only
+
+
+def _key(ctx: Context) -> str:
+    visitor = visitor_of(ctx)
+    return "" if visitor is None else visitor.key
+
+
+def client_name(ctx: Context) -> str:
+    """Return what a client calls itself; nothing if it has not said."""
+    params = ctx.session.client_params
+    return "" if params is None else params.client_info.name
+
+
+def session_key(ctx: Context) -> str | None:
+    """Tell clients apart: a stream has one, HTTP has one for each session of the handshake era."""
+    if ctx.request is not None:
+        return ctx.request.headers.get("mcp-session-id") if era_of(ctx) == "handshake" else None
+    # A stream of the handshake era begins with the words by which its client introduced itself.
+    words = id(ctx.session.client_params) if era_of(ctx) == "handshake" else ""
+    return f"stream {_key(ctx)} {words}"
+
+
+def declaration(ctx: Context) -> JsonObject:
+    """Return what servers are to be told of a client that introduces itself."""
+    given = ctx.params or {}
+    holder, key = given, "capabilities"
+    if ctx.method != "initialize":
+        holder, key = as_object(given.get("_meta")), types.CLIENT_CAPABILITIES_META_KEY
+    capabilities = as_object(holder.get(key))
+    roots = capabilities.get("roots")
+    # In the modern era nobody tells that roots changed, but servers are told once they are known.
+    tells = ctx.method != "initialize" or as_object(roots).get("listChanged") is True
+    if has_servers_alone(ctx) and roots is not None and tells:
+        return telling_of_roots(declared(capabilities))
+    return declared(capabilities)
+
+
 def introduced(ctx: Context) -> JsonObject:
     """Return what a client has declared in the handshake that it can be asked."""
     known = ctx.session.client_capabilities
     if known is None:
         return {}
     return declared(known.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+
+def is_near(request: HTTPConnection | None) -> bool:
+    """Whether a client is on this machine, and nobody between us speaks for others."""
+    if request is None:
+        return True
+    host = request.client.host if request.client else ""
+    is_here = host in LOOPBACK and request.url.hostname in (*LOOPBACK, "localhost")
+    return is_here and not any(name in request.headers for name in FORWARDING)

@@ -1,71 +1,160 @@
 """Calls of tools: find the entry that is meant, make the arguments fit, forward, translate."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready, ToolEntry
+from aggregator.effort import Effort
 from aggregator.errors import (
     ERROR_META,
     CallError,
     InvalidCallError,
+    NotLoggedInError,
     NotReadOnlyError,
+    RefusedCallError,
+    ServerUnavailableError,
+    UnauditedError,
     UnknownToolError,
+    WithheldError,
 )
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
+from aggregator.fleet.pinning import command
 from aggregator.json import JsonObject, as_object
-from aggregator.names import Ambiguous, ServerName
+from aggregator.names import Ambiguous, ServerName, ToolName
+from aggregator.offers import called
 from aggregator.search.repair import nearest
 from aggregator.toolsearch import (
-    CALL_READ_ONLY_TOOL,
-    CALL_TOOL,
     CallRequest,
     Problem,
     conform,
     parse_call,
-    unseen_problem,
+    unfit,
 )
 from aggregator.upstream.forwarding import Forward, Forwarding
-from aggregator.upstream.links import Links
-from aggregator.upstream.listing import budget
+from aggregator.upstream.listing import budget, profile_of
+from aggregator.upstream.logging_in import LoggingIn
+from aggregator.upstream.offered import Offered, offered
 from aggregator.upstream.request import Request
+from aggregator.upstream.witness import Note, Witness
 
-RELAYS = (CALL_TOOL, CALL_READ_ONLY_TOOL)
-"""The meta-tools that call another tool."""
+FOR_CLIENTS = (types.URL_ELICITATION_REQUIRED, types.MISSING_REQUIRED_CLIENT_CAPABILITY)
+"""Errors that ask something of the client itself."""
 
 
 class Calls:
     """Forwards calls to the servers they are meant for."""
 
-    def __init__(self, fleet: Fleet, forwarding: Forwarding, links: Links) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        forwarding: Forwarding,
+        logging_in: LoggingIn,
+        offered: Offered,
+        witness: Witness,
+    ) -> None:
         self._fleet = fleet
         self._forwarding = forwarding
-        self._links = links
+        self._logging_in = logging_in
+        self._witness = witness
+        self._offered = offered
 
     async def answer(self, request: Request) -> dict[str, Any]:
         """Answer `tools/call` of an entry, by its own name or through a meta-tool.
 
         Raises:
-            MCPError: There is no such tool, or its server answered with an error of its own.
+            MCPError: There is no such tool, or its server answered with an error of its own; of a
+                call through a meta-tool, which itself is in order, the model is told instead.
         """
-        try:
-            asked = _read(request.params, request.now)
-            if (server := _awaited(asked.name, request.now)) is not None:
-                await self._fleet.until_ready(server)
-                request = replace(request, now=self._fleet.now)
-            entry = _find(asked.name, request.now)
-            forward = _prepare(entry, asked.arguments, request)
-            result = await self._forwarding.send(forward, request)
-        except CallError as error:
-            if isinstance(error, UnknownToolError) and request.params["name"] not in RELAYS:
-                raise MCPError(types.INVALID_PARAMS, str(error)) from error
-            return failure(error)
-        self._links.learn(entry.server, result)
+        with self._witness.see_call(request) as sight:
+            try:
+                result = await self._bound(request, sight.note)
+                if isinstance(result, _Bound):
+                    entry, request = result.entry, result.request
+                    result = await self._forwarding.send(result.forward, request)
+                    links, lister = request.conversation.links, request.now.routes.lister
+                    links.learn(entry.server, result, lister)
+            except (CallError, MCPError) as error:
+                result = _told(error, request)
+            sight.answered(result)
         return result
+
+    async def _bound(self, request: Request, note: Note) -> "_Bound | dict[str, Any]":
+        """Return where a call goes, once that can be known, or the answer if it goes nowhere."""
+        if (resumed := await self._logging_in.resumed(request)) is not None:
+            return resumed
+        asked = _read(request.params, request.now)
+        note(asked, None)
+        if (trouble := self._fleet.stream.trouble) is not None and trouble.forbids:
+            raise UnauditedError(trouble.reason)
+        if (meant := offered(asked.name, request.now)) is not None:
+            kind, name = meant
+            tool = called(kind, name)
+            return await self._offered.use(
+                kind,
+                CallRequest(name, asked.arguments),
+                request,
+                lambda server: note(asked, ToolEntry(tool, server, {})),
+            )
+        if request.now.find(asked.name) is None:
+            await self._until_offered(asked.name)
+            request = request.at(self._fleet.now)
+        entry = _find(asked.name, request)
+        note(asked, entry)
+        if entry in request.now.catalog.logins:
+            _check_reads(entry, request)
+            return await self._logging_in.answer(entry, request)
+        state = self._fleet.own_state(entry.server, request.resident)
+        if not isinstance(state or request.now.catalog.servers[entry.server], Ready):
+            # What it was known to offer may not be what it offers.
+            await self._fleet.until_ready(entry.server, request.resident)
+            request = request.at(self._fleet.now)
+            entry = _find(asked.name, request)
+        return _Bound(entry, _prepare(entry, asked.arguments, request), request)
+
+    async def _until_offered(self, name: str) -> None:
+        """Wait for the server that a tool's name is addressed to, or for those that may have it.
+
+        Raises:
+            ServerUnavailableError: That server did not become ready.
+        """
+        if (server := self._fleet.now.lookup.absent(name)) is not None:
+            if server not in self._fleet.now.catalog.servers:
+                raise ServerUnavailableError(server, "it is disabled in the configuration")
+            await self._fleet.until_ready(server)
+        else:
+            await self._fleet.until_started(lambda now: _candidates(name, now))
+
+
+class _Bound(NamedTuple):
+    """A call that is ready to be sent on."""
+
+    entry: ToolEntry
+    forward: Forward
+    request: Request
+
+
+def _told(error: CallError | MCPError, request: Request) -> dict[str, Any]:
+    """Return what a model is told of a call that failed.
+
+    Raises:
+        MCPError: It is the client that must be told.
+    """
+    if isinstance(error, CallError):
+        if isinstance(error, UnknownToolError) and not _is_relayed(request):
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        return failure(error, advice(error, request))
+    if not _is_relayed(request) or error.code in FOR_CLIENTS:
+        raise error
+    return failure(RefusedCallError(error.code, error.message, error.data))
+
+
+def _is_relayed(request: Request) -> bool:
+    """Whether a tool is called through one of ours."""
+    return request.now.own_tool(request.params["name"]) is not None
 
 
 def _read(params: Mapping[str, Any], now: Now) -> CallRequest:
@@ -74,67 +163,115 @@ def _read(params: Mapping[str, Any], now: Now) -> CallRequest:
     Raises:
         InvalidCallError: It cannot be read.
     """
-    if params["name"] not in RELAYS:
+    if now.own_tool(params["name"]) is None:
         return CallRequest(params["name"], as_object(params.get("arguments")))
-    asked = parse_call(params.get("arguments"), lambda name: now.find(name) is not None)
+    asked = parse_call(
+        params.get("arguments"),
+        lambda name: _is_understood(name, now),
+        now.own_names,
+        lambda name: name in now.catalog.entries or bool(now.lookup.addressed(name)),
+    )
     if isinstance(asked, Problem):
         raise InvalidCallError(asked.text)
     return asked
 
 
-def _find(name: str, now: Now) -> ToolEntry:
+def _find(name: str, request: Request) -> ToolEntry:
     """Find the entry a name means.
 
     Raises:
         UnknownToolError: No server offers it.
+        WithheldError: It is not as it was approved.
     """
+    now = request.now
     found = now.find(name)
     if isinstance(found, str):
-        return now.catalog.entries[found]
+        if (entry := now.catalog.entries.get(found)) is None:
+            raise withheld(now, found)
+        return entry
     if isinstance(found, Ambiguous):
         raise UnknownToolError(
             name, found.candidates, "Several tools have that name: use one of these"
         )
-    raise UnknownToolError(name, nearest(name, now.catalog.entries), _absent(now))
+    near = nearest(name, now.catalog.entries)
+    search = profile_of(now, request.conversation).shows(now.own_names.search)
+    absent = "" if now.lookup.addressed(name) else _absent(now)
+    raise UnknownToolError(name, near, absent, search=search)
+
+
+def withheld(now: Now, name: ToolName) -> WithheldError:
+    """Say why a tool that its server lists is not called."""
+    entry = now.catalog.withheld[name]
+    drift = now.catalog.drift_of(entry)
+    look, approve = (command(each, name, now.config.path) for each in ("lock --diff", "approve"))
+    how = ", ".join(drift.details) if drift else "differs"
+    return WithheldError(name, entry.server, how, look=look, approve=approve)
 
 
 def _prepare(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forward:
-    """Make a call ready to be sent on; its arguments must fit what the model may not have seen.
+    """Make a call ready to be sent on.
 
     Raises:
-        InvalidCallError: They do not.
+        InvalidCallError: Its arguments do not fit.
         NotReadOnlyError: The entry may change something, and must not.
     """
-    conversation = request.conversation
-    if request.params["name"] == CALL_READ_ONLY_TOOL and not entry.read_only:
-        raise NotReadOnlyError(entry.name)
-    seen = conversation.seen(entry)
-    if seen != "same":
-        conformed = conform(arguments, entry.input_schema)
-        if conformed.problems:
-            conversation.saw(entry)
-            text = unseen_problem(
-                entry,
-                conformed.problems,
-                changed=seen == "changed",
-                max_chars=budget(request.now, conversation),
-            )
-            raise InvalidCallError(text)
-        arguments = conformed.arguments
-    conversation.used(entry.name)
-    own = {**request.params, "name": entry.own_name, "arguments": arguments}
+    _check_reads(entry, request)
+    fitting = _fitted(entry, arguments, request)
+    request.conversation.used(entry.name)
+    own = {**request.params, "name": entry.own_name, "arguments": fitting}
     return Forward(entry.server, "tools/call", own, entry.name)
 
 
-def _awaited(name: str, now: Now) -> ServerName | None:
-    """Say which server that is not ready would offer a tool of this name, if nobody else does."""
-    if now.find(name) is not None:
-        return None
-    for server, state in now.catalog.servers.items():
-        prefix = now.config.servers[server].prefix.casefold()
-        if not isinstance(state, Ready) and f"__{prefix}__" in f"__{name}".casefold():
-            return server
-    return None
+def _check_reads(entry: ToolEntry, request: Request) -> None:
+    """See to it that a call which must change nothing is of a tool that does not.
+
+    Raises:
+        NotReadOnlyError: The entry may change something, and must not.
+    """
+    names = request.now.own_names
+    must_read = request.now.own_tool(request.params["name"]) == names.call_read_only
+    if must_read and not entry.read_only:
+        raise NotReadOnlyError(entry.name, called=names.call_read_only, instead=names.call)
+
+
+def _fitted(entry: ToolEntry, arguments: JsonObject, request: Request) -> JsonObject:
+    """Return arguments with the types that the tool asks for, the very same if they have them.
+
+    What a model was sent it may have lost since, so each mistake is told with the definition. Who
+    insists has the word of the server: it may take more than its definition says.
+
+    Raises:
+        InvalidCallError: They do not fit.
+    """
+    conversation = request.conversation
+    effort = Effort()
+    conformed = conform(arguments, entry.input_schema, effort)
+    if not conformed.problems:
+        return conformed.arguments
+    if conversation.insists(entry.name, arguments):
+        return arguments
+    seen = conversation.seen(entry)
+    conversation.saw(entry)
+    conversation.refused(entry.name, arguments)
+    text = unfit(
+        entry,
+        conformed.problems,
+        seen,
+        max_chars=budget(request.now, conversation),
+        effort=effort,
+    )
+    raise InvalidCallError(text)
+
+
+def _candidates(name: str, now: Now) -> Collection[ServerName]:
+    """Return the servers that may come to have a tool which nobody has, by the name it is given."""
+    return () if _is_understood(name, now) else now.catalog.servers
+
+
+def _is_understood(name: str, now: Now) -> bool:
+    """Whether it is known whose tool a text means, if not which."""
+    is_tool = now.find(name) is not None or bool(now.lookup.addressed(name))
+    return is_tool or offered(name, now) is not None
 
 
 def _absent(now: Now) -> str:
@@ -146,7 +283,15 @@ def _absent(now: Now) -> str:
     return f"It may belong to a server that is not connected: {names}"
 
 
-def failure(error: CallError) -> dict[str, Any]:
+def advice(error: CallError, request: Request) -> str:
+    """Say by which of our tools a server that needs a login can be used, if there is one."""
+    is_told = error.server is None or isinstance(error, NotLoggedInError)
+    logins = () if is_told else request.now.catalog.logins
+    named = next((each.name for each in logins if each.server == error.server), None)
+    return "" if named is None else f". To have them log in now, call `{named}`"
+
+
+def failure(error: CallError, advice: str = "") -> dict[str, Any]:
     """Make a result of an error: a text that the model should read, and facts for programs."""
-    content = [{"type": "text", "text": str(error)}]
+    content = [{"type": "text", "text": f"{error}{advice}"}]
     return {"content": content, "isError": True, "_meta": {ERROR_META: dict(error.facts)}}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
+from itertools import count
 from typing import Any, Literal
 
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
@@ -11,7 +12,9 @@ from aggregator.json import JsonObject
 from aggregator.names import ToolName
 from aggregator.signals import Signal
 from aggregator.upstream.announcing import Shown
+from aggregator.upstream.links import Links
 from aggregator.upstream.notices import Notices
+from aggregator.upstream.visitor import Visitor
 from aggregator.upstream.watches import Watcher
 
 MAX_CONVERSATIONS = 10_000
@@ -46,6 +49,8 @@ class Conversation:
 
     Over HTTP a name is all that many clients may have in common.
     """
+    visitor: Visitor | None = None
+    """Who it is among those on streams, where it is one of them."""
     known_relist: bool | None = None
     """Whether clients of this name list again when told to, as earlier sessions have shown.
 
@@ -53,6 +58,8 @@ class Conversation:
     """
     capabilities: JsonObject = field(default_factory=dict[str, Any])
     """What it declared in the handshake that it can be asked."""
+    can_log_in: bool = False
+    """Whether it can show the person of this machine a page to log in at."""
     remembered: InitVar[Sequence[str]] = ()
     """What an earlier session of the same client had loaded."""
     log_level: str | None = None
@@ -62,7 +69,14 @@ class Conversation:
     shown: Shown = field(default_factory=Shown)
     """The list of tools as the client knows it."""
     watcher: Watcher = field(default_factory=Watcher)
+    links: Links = field(default_factory=Links)
+    """What the results that it was given link to."""
     notices: Notices = field(default_factory=Notices)
+    number: int = field(default_factory=count(1).__next__)
+    """Tells it from others of this process, and opens nothing."""
+    is_attended: bool = False
+    """Whether we shall see it leave."""
+    has_left: bool = False
     _loaded: dict[ToolName, int] = field(default_factory=dict[ToolName, int])
     """Each loaded tool in the order of loading, with when it was last used; 0 is never."""
     _uses: int = 0
@@ -72,6 +86,8 @@ class Conversation:
     _listed: Signal = field(default_factory=Signal)
     _sent: dict[ToolName, JsonObject] = field(default_factory=dict[ToolName, JsonObject])
     _told: Catalog | None = None
+    _refused: tuple[ToolName, JsonObject] | None = None
+    """The last call that was answered with what does not fit."""
 
     def __post_init__(self, remembered: Sequence[str]) -> None:
         self.load(map(ToolName, remembered))
@@ -83,6 +99,14 @@ class Conversation:
     def loaded(self) -> tuple[ToolName, ...]:
         """The tools that searches have found, in the order they were loaded."""
         return tuple(self._loaded)
+
+    def attend(self) -> None:
+        """Note that from here on we see the client leave."""
+        self.is_attended = True
+
+    def leave(self) -> None:
+        """Note that the client has left."""
+        self.has_left = True
 
     def load(self, names: Iterable[ToolName]) -> Loading:
         """Add found tools, best first; over the cap, make room by dropping one batch."""
@@ -165,6 +189,14 @@ class Conversation:
             return "never"
         return "same" if sent is entry.tool or digest(sent) == digest(entry.tool) else "changed"
 
+    def refused(self, name: ToolName, arguments: JsonObject) -> None:
+        """Note that a call was answered with what does not fit."""
+        self._refused = name, arguments
+
+    def insists(self, name: ToolName, arguments: JsonObject) -> bool:
+        """Say whether a call is the very one that was refused last."""
+        return self._refused == (name, arguments)
+
     def changes(self, catalog: Catalog) -> Changes | None:
         """Return what came and went since the last time this was asked; `None` if nothing."""
         before, self._told = self._told, catalog
@@ -176,6 +208,8 @@ class Conversations:
 
     def __init__(self) -> None:
         self._known: dict[str, Conversation] = {}
+        self.newest: Conversation | None = None
+        """The one on a stream of its own that has come last, also once it has left."""
 
     def __iter__(self) -> Iterator[Conversation]:
         return iter(self._known.values())
@@ -185,6 +219,8 @@ class Conversations:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = begin()
+            if known.is_alone:
+                self.newest = known
             if len(self._known) > MAX_CONVERSATIONS:
                 # A client that opens sessions and never says it is ready is not seen to leave.
                 del self._known[next(iter(self._known))]
@@ -193,3 +229,9 @@ class Conversations:
     def forget(self, key: str) -> None:
         """Drop what is remembered of a client that has left."""
         self._known.pop(key, None)
+
+    def forget_visitor(self, visitor: Visitor) -> None:
+        """Drop all that is remembered of whoever was at the other end of a stream."""
+        left = [key for key, each in self._known.items() if each.visitor == visitor]
+        for key in left:
+            del self._known[key]

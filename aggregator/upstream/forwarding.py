@@ -1,31 +1,38 @@
 """A client's request, sent on to a server, and its result, given back in the client's era."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import Ready
+from aggregator.catalog import Ready, ServerState
 from aggregator.downstream.inflight import Caller
-from aggregator.downstream.questions import refusal_labelled
+from aggregator.downstream.questions import (
+    is_input_required,
+    refusal_labelled,
+    without_questions,
+)
 from aggregator.downstream.server import Downstream
 from aggregator.eras import is_modern
 from aggregator.errors import CallError
+from aggregator.events import Tracer
+from aggregator.fleet.cabins import Resident
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
-from aggregator.upstream.parking import Parking
+from aggregator.upstream.parking import Parking, Run
 from aggregator.upstream.request import Request
-from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, is_input_required, with_labels
+from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError, Sealer
+from aggregator.upstream.tracing import forwarding
 
-RESERVED_META = "io.modelcontextprotocol/"
-"""What belongs to one hop and is never passed on."""
+RESERVED_META = ("io.modelcontextprotocol/", "aggregator/")
+"""What belongs to one hop, or tells facts of ours, and is never passed on."""
 
 RESOURCE_NOT_FOUND = -32002
 """How the handshake era says that there is no such resource."""
@@ -51,22 +58,67 @@ class Forwarding:
         self._sealer = Sealer()
         self.parking = Parking()
 
-    async def send(self, forward: Forward, request: Request) -> dict[str, Any]:
+    @property
+    def noise(self) -> dict[ServerName, int]:
+        """How many lines that are no messages each server has written since it was started."""
+        names = self._fleet.now.config.enabled
+        return {name: self._fleet.server(name).noise_count for name in names}
+
+    @property
+    def processes(self) -> dict[ServerName, int | None]:
+        """How many clients have a process of each server of which every client has its own."""
+        fleet = self._fleet
+        own = [name for name, each in fleet.now.config.enabled.items() if each.per_client]
+        return {name: fleet.cabins.number(name) if fleet.is_own(name) else None for name in own}
+
+    async def until_own(self, server: ServerName, request: Request) -> None:
+        """Begin a client's own process of a server, if every client has its own.
+
+        Raises:
+            MCPError: It could not be begun.
+        """
+        if self._fleet.is_own(server):
+            try:
+                await self._fleet.until_ready(server, request.resident)
+            except CallError as error:
+                raise MCPError(types.INTERNAL_ERROR, str(error)) from error
+
+    async def after_start(self, request: Request, kind: str) -> Request:
+        """Return a request as it is once servers are there that have only just begun to start."""
+        return request.at(await self.started(kind))
+
+    async def started(self, kind: str) -> Now:
+        """Return what is known once servers are there that have only just begun to start."""
+        await self._fleet.until_started(lambda now: now.catalog.servers, kind)
+        return self._fleet.now
+
+    async def after_comparing(self, request: Request) -> Request:
+        """Return a request as it is once what is shown has been compared with what was approved."""
+        await self._fleet.until_compared()
+        return request.at(self._fleet.now)
+
+    async def send(
+        self, forward: Forward, request: Request, *, is_traced: bool = False
+    ) -> dict[str, Any]:
         """Send a request on and return its result in the form of the client's era.
 
         Raises:
             CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
+        if self._fleet.stream.tracer is not None and not is_traced:
+            return await self._send_traced(self._fleet.stream.tracer, forward, request)
         caller = request.caller
-        server = self._fleet.server(forward.server)
+        servers = _Servers(self._fleet, request.resident)
+        server = servers.server(forward.server)
         params = _forwarded(forward.params)
-        is_modern = _speaks_modern(request.now, forward.server)
+        own = self._fleet.own_state(forward.server, request.resident)
+        is_modern = _speaks_modern(own or request.now.catalog.servers.get(forward.server))
         try:
             if caller.era == "handshake" and is_modern:
-                result = await fulfil(self._fleet, forward.server, forward.method, params, caller)
+                result = await fulfil(servers, forward.server, forward.method, params, caller)
             elif caller.era == "handshake":
-                result = await server.request(forward.method, params, caller)
+                result = without_questions(await server.request(forward.method, params, caller))
             elif is_modern:
                 result = await self._pass(server, forward, params, caller)
             else:
@@ -75,14 +127,27 @@ class Forwarding:
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
+    async def _send_traced(
+        self, tracer: Tracer, forward: Forward, request: Request
+    ) -> dict[str, Any]:
+        server, method = forward.server, forward.method
+        with forwarding(self._fleet, tracer, server, method, forward.params) as hop:
+            traced = replace(forward, params=hop.params)
+            result = await self.send(traced, request, is_traced=True)
+            hop.answered(result)
+            return result
+
     async def send_or_refuse(self, forward: Forward, request: Request) -> dict[str, Any]:
         """Send a request whose result cannot say in words that it failed.
+
+        A server that is gone is waited for: nobody else may answer.
 
         Raises:
             MCPError: The request could not be completed.
         """
         try:
-            return await self.send(forward, request)
+            await self._fleet.until_ready(forward.server, request.resident)
+            return await self.send(forward, request.at(self._fleet.now))
         except CallError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
@@ -115,12 +180,28 @@ class Forwarding:
             return await self._resume(state["ticket"], params, caller, binding)
         own = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         if not caller.capabilities:
-            return await server.request(forward.method, own, caller)
+            return without_questions(await server.request(forward.method, own, caller))
 
         async def run(behind: Caller) -> dict[str, Any]:
-            return await server.request(forward.method, own, behind)
+            return without_questions(await server.request(forward.method, own, behind))
 
+        return await self.hold(run, caller, binding)
+
+    async def hold(self, run: Run, caller: ContextCaller, binding: Binding) -> dict[str, Any]:
+        """Do what may ask the client something; return its result, or what it asks."""
+        if caller.era == "handshake" or not caller.capabilities:
+            return await run(caller)
         return self._outcome(await self.parking.begin(run, caller), binding)
+
+    async def resumed(
+        self, params: JsonObject, caller: ContextCaller, binding: Binding
+    ) -> dict[str, Any] | None:
+        """Go on with what has asked the client something; nothing if that was not this."""
+        try:
+            state = self._sealer.open(params.get("requestState"), binding, anyio.current_time())
+        except ForeignStateError:
+            return None
+        return await self._resume(state["ticket"], params, caller, binding)
 
     async def _resume(
         self, ticket: str, params: JsonObject, caller: ContextCaller, binding: Binding
@@ -156,8 +237,19 @@ def _binding(forward: Forward, caller: ContextCaller) -> Binding:
     return Binding(caller.principal, forward.server, forward.method, forward.subject)
 
 
-def _speaks_modern(now: Now, server: ServerName) -> bool:
-    state = now.catalog.servers.get(server)
+class _Servers:
+    """The servers as one client has them."""
+
+    def __init__(self, fleet: Fleet, resident: Resident) -> None:
+        self._fleet = fleet
+        self._resident = resident
+
+    def server(self, name: ServerName, /) -> Downstream:
+        """Return a server that is configured, or the client's own process of it."""
+        return self._fleet.server(name, self._resident)
+
+
+def _speaks_modern(state: ServerState | None) -> bool:
     return isinstance(state, Ready) and is_modern(state.protocol_version)
 
 

@@ -19,6 +19,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.downstream.inflight import Caller, Notify
+from aggregator.downstream.places import Party
 from aggregator.eras import Era
 from aggregator.errors import CallError
 from aggregator.json import JsonObject, is_object
@@ -71,6 +72,10 @@ class _Call:
     @property
     def key(self) -> object:
         return self.caller.key
+
+    @property
+    def party(self) -> Party:
+        return self.caller.party
 
     @property
     def capabilities(self) -> JsonObject:

@@ -6,7 +6,6 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import Ready
 from aggregator.fleet.now import Now
 from aggregator.json import as_object
 from aggregator.names import ServerName
@@ -33,7 +32,9 @@ class Prompts:
             MCPError: There is no such prompt, or its server answered with an error.
         """
         name = str(request.params["name"])
-        entry = request.now.routes.prompts.get(name)
+        if request.now.routes.prompt(name) is None:
+            request = await self._forwarding.after_start(request, "prompts")
+        entry = request.now.routes.prompt(name)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt `{name}`")
         own = {**request.params, "name": entry.own_name}
@@ -74,7 +75,7 @@ def _complete_name(argument: Mapping[str, Any], now: Now) -> dict[str, Any]:
 def _resolve(reference: Mapping[str, Any], now: Now) -> tuple[ServerName, dict[str, Any]]:
     """Return whose a reference is, in its server's words."""
     if reference.get("type") == "ref/prompt":
-        prompt = now.routes.prompts.get(str(reference.get("name")))
+        prompt = now.routes.prompt(str(reference.get("name")))
         if prompt is not None:
             return prompt.server, {**reference, "name": prompt.own_name}
     else:
@@ -85,5 +86,5 @@ def _resolve(reference: Mapping[str, Any], now: Now) -> tuple[ServerName, dict[s
 
 
 def _completes(server: ServerName, now: Now) -> bool:
-    state = now.catalog.servers.get(server)
-    return isinstance(state, Ready) and state.offers.completes
+    known = now.catalog.known.get(server)
+    return known is not None and known.offers.completes

@@ -9,6 +9,7 @@ from typing import Any
 from aggregator.json import JsonObject, as_object, items
 from aggregator.memory import Memory, joined
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.visitor import Visitor
 
 CLIENTS = "clients"
 LOADED = "loaded"
@@ -28,7 +29,8 @@ class Recollection:
         self, memory: Memory, config: Path, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._memory = memory
-        self._place = joined(str(config), os.getcwd())  # noqa: PTH109 - a part of a key, no path
+        self._config = str(config)
+        self._here = Visitor.of_process()
         self._clock = clock
 
     def relists(self, client: str) -> bool | None:
@@ -36,16 +38,21 @@ class Recollection:
         learned = as_object(self._memory.get(CLIENTS, client)).get("relists")
         return learned if isinstance(learned, bool) else None
 
-    def loaded(self, client: str) -> Sequence[str]:
-        """Return what an earlier session of the same client has left behind."""
-        left = as_object(self._memory.get(LOADED, self.key(client)))
+    @property
+    def restored_until(self) -> float:
+        """Until when what is loaded now would be left to the next session."""
+        return self._clock() + RESTORED_WITHIN
+
+    def loaded(self, client: str, visitor: Visitor | None = None) -> Sequence[str]:
+        """Return what an earlier session of the same client has left behind in the same place."""
+        left = as_object(self._memory.get(LOADED, self.key(client, visitor)))
         if not self._is_left_behind(left):
             return ()
         return [name for name in items(left.get("tools")) if isinstance(name, str)]
 
     def note(self, conversation: Conversation) -> None:
         """Remember how things stand with a session that goes on."""
-        self._keep(conversation, owner=os.getpid())
+        self._keep(conversation, owner=(conversation.visitor or self._here).process)
 
     def end(self, conversation: Conversation) -> None:
         """Leave a session's set to whoever comes next."""
@@ -58,11 +65,12 @@ class Recollection:
         tools = list(conversation.loaded)
         if tools and conversation.is_alone:
             left: dict[str, Any] = {"tools": tools, "at": self._clock(), "owner": owner}
-            self._memory.put(LOADED, self.key(conversation.client), left)
+            self._memory.put(LOADED, self.key(conversation.client, conversation.visitor), left)
 
-    def key(self, client: str) -> str:
+    def key(self, client: str, visitor: Visitor | None = None) -> str:
         """Return under which name a client's set is kept."""
-        return joined(self._place, client)
+        place = joined(self._config, (visitor or self._here).directory)
+        return joined(place, client)
 
     def _is_left_behind(self, left: JsonObject) -> bool:
         at, owner = left.get("at"), left.get("owner")

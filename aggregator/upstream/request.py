@@ -1,13 +1,17 @@
 """One request of one client, and what was known when it came."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from aggregator.eras import Era
 from aggregator.exposure import time_to_live
+from aggregator.fleet.cabins import Resident
 from aggregator.fleet.now import Now
+from aggregator.json import JsonObject
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.inviting import Outlook, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +22,25 @@ class Request:
     conversation: Conversation
     caller: ContextCaller
     params: Mapping[str, Any]
+    resident: Resident
+    """The client as the processes know it that it has to itself."""
+    outlook: Outlook = plain
+    """What this client sees of whatever is known."""
+
+    given: Sequence[JsonObject] | None = None
+    """The tools that it was given before us, if these are what it asks for."""
+
+    def at(self, now: Now) -> "Request":
+        """Return the request as it is once something else is known."""
+        return replace(self, now=self.outlook(now))
 
     def cacheable(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Say, where that must be said, how long an answer may be kept."""
-        if self.caller.era == "handshake":
-            return answer
-        return {"ttlMs": time_to_live(self.now.catalog), "cacheScope": "private", **answer}
+        """Say, where that must be said, how long a list may be kept."""
+        return keepable(answer, time_to_live(self.now.catalog), self.caller.era)
+
+
+def keepable(answer: dict[str, Any], milliseconds: int, era: Era) -> dict[str, Any]:
+    """Say, where that must be said, how long an answer may be kept that does not say it itself."""
+    if era == "handshake":
+        return answer
+    return {"ttlMs": milliseconds, "cacheScope": "private", **answer}

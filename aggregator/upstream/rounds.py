@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.downstream.inflight import Caller
-from aggregator.downstream.questions import can_be_asked, instead, labelled
+from aggregator.downstream.questions import can_be_asked, instead, is_input_required, labelled
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 
@@ -26,11 +26,6 @@ class Recipient(Protocol):
     ) -> dict[str, Any]:
         """Send a client's request and return the result as it came."""
         ...
-
-
-def is_input_required(result: JsonObject) -> bool:
-    """Whether a result is not one yet, but asks for something first."""
-    return result.get("resultType") == "input_required"
 
 
 class Recipients(Protocol):
@@ -88,18 +83,14 @@ async def _answer(question: JsonObject, caller: Caller, server: ServerName) -> d
 
 def with_labels(result: dict[str, Any], server: ServerName) -> dict[str, Any]:
     """Say in every question of a result which server asks."""
-    questions = {
-        key: _labelled(as_object(each), server)
-        for key, each in as_object(result.get("inputRequests")).items()
-    }
-    return {**result, "inputRequests": questions} if questions else result
+    if "inputRequests" not in result:
+        return result
+    questions = as_object(result["inputRequests"])
+    asked = {key: _labelled(as_object(each), server) for key, each in questions.items()}
+    return {**result, "inputRequests": asked}
 
 
 def _labelled(question: JsonObject, server: ServerName) -> JsonObject:
-    params = question.get("params")
-    if not isinstance(params, Mapping):
-        return question
-    return {
-        **question,
-        "params": labelled(server, str(question.get("method")), as_object(question["params"])),
-    }
+    method, params = str(question.get("method")), as_object(question.get("params"))
+    told = labelled(server, method, params)
+    return {**question, "params": told} if told or "params" in question else question

@@ -6,9 +6,12 @@ from typing import Any
 
 import anyio
 
+from aggregator.catalog import ToolEntry
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
+from aggregator.fleet.starting import GRACE
 from aggregator.json import as_object
+from aggregator.names import ServerName
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords, Query
 from aggregator.toolsearch import (
@@ -16,51 +19,76 @@ from aggregator.toolsearch import (
     Found,
     SearchRequest,
     View,
+    asked_of,
     awaited,
     parse_search,
     search,
     tell,
 )
+from aggregator.upstream.calls import withheld
 from aggregator.upstream.conversation import Conversation
-from aggregator.upstream.listing import budget, exposure_for, known_names, profile_of, tools_for
+from aggregator.upstream.listing import (
+    budget,
+    exposure_for,
+    known_names,
+    profile_of,
+    shown_to,
+    tools_for,
+)
 from aggregator.upstream.request import Request
+from aggregator.upstream.witness import Witness
 
 MEANING_WAIT = 5.0
 """Seconds that a search which may wait gives to what the tools mean: they are read once."""
+APPLYING = 0.1
+"""Seconds a client that has fetched its new list is given to hand it to its model: one was seen
+to take 50 ms."""
 
 
 class Searching:
     """Answers `ToolSearch`."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, witness: Witness) -> None:
         self._fleet = fleet
+        self._witness = witness
 
     async def search(self, request: Request) -> dict[str, Any]:
         """Search; where found tools join the list, tell the client before it is answered."""
-        conversation = request.conversation
+        conversation, began = request.conversation, anyio.current_time()
         asked = _read(request)
-        await self._wait(asked, request.now)
+        await self._wait(asked)
         near = await self._near(asked.queries)
         # What is known may have changed meanwhile; from here on it is one value.
-        now = self._fleet.now
+        now = request.outlook(self._fleet.now)
         view = self._view(now, conversation, near)
         found = search(asked, view)
-        if view.surface in ("promote", "hybrid"):
-            await _promote(now, request, found)
-            # What was learned of the client in the meantime decides how it is told to call.
+        if exposure_for(now, conversation).surface in ("promote", "hybrid"):
+            await _promote(now, request, tell(found, view).shown)
+            # What the client has listed in the meantime decides how it is told to call.
             view = _with_client(view, now, conversation)
         result = _answer(conversation, found, view)
+        self._witness.see_search(request, found, len(result["content"][0]["text"]), began)
         if profile_of(now, conversation).shows_whole_result:
             # Its model would read the same facts twice.
             del result["_meta"]
         return result
 
-    async def _wait(self, asked: SearchRequest, now: Now) -> None:
-        """Give servers that are on their way, and what tools mean, the time that was asked for."""
+    async def _wait(self, asked: SearchRequest) -> None:
+        """Give servers that have only just begun to start a moment, and others what is asked.
+
+        What tools mean has what is left of either.
+        """
+        began = anyio.current_time()
+        await self._fleet.until_read(asked_of(asked, self._fleet.now.catalog))
+        with anyio.move_on_after(GRACE):
+            if await self._fleet.until_started(lambda now: _awaited(asked, now)):
+                await self._fleet.meaning.until_ready()
+            for kind in asked.unlisted:
+                await self._fleet.until_started(lambda now: now.catalog.servers, kind)
         if not asked.wait:
             return
-        with anyio.move_on_after(asked.wait):
-            await self._fleet.until_settled(awaited(asked, now.catalog), asked.wait)
+        with anyio.CancelScope(deadline=began + asked.wait):
+            await self._fleet.until_settled(_awaited(asked, self._fleet.now), asked.wait)
             with anyio.move_on_after(MEANING_WAIT):
                 await self._fleet.meaning.until_ready()
 
@@ -82,10 +110,12 @@ class Searching:
             near=near,
             visible=known_names(now, conversation),
             descriptions=now.descriptions,
+            withheld=lambda name: str(withheld(now, name)),
             problem=now.problem,
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
             max_chars=budget(now, conversation),
+            shown=shown_to(now, conversation, self._fleet.annex),
         )
         return _with_client(view, now, conversation)
 
@@ -96,17 +126,26 @@ def _read(request: Request) -> SearchRequest:
     return parse_search(request.params.get("arguments"), usual, explain=explain)
 
 
-async def _promote(now: Now, request: Request, found: Found) -> None:
-    """Let the found tools join the list and give the client a moment to list again."""
+def _awaited(asked: SearchRequest, now: Now) -> tuple[ServerName, ...]:
+    return awaited(asked, now.catalog, now.lookup)
+
+
+async def _promote(now: Now, request: Request, shown: Sequence[ToolEntry]) -> None:
+    """Let tools join the list and give the client a moment to list again.
+
+    Only those whose definition is in the answer: a wide search names many more than a model wants.
+    """
     conversation = request.conversation
-    names = [entry.name for entry in found.matches if not entry.always_load]
-    if not conversation.load(names):
+    if not conversation.load(entry.name for entry in shown if not entry.always_load):
         return
     conversation.promoted(tools_for(now, conversation))
     await request.caller.tell_list_changed()
-    if not profile_of(now, conversation).lists_after_result:
-        with anyio.move_on_after(now.config.settings.relist_wait):
-            await conversation.until_listed()
+    if conversation.observed_relist is False:
+        return
+    with anyio.move_on_after(now.config.settings.relist_wait) as waiting:
+        await conversation.until_listed()
+    if not waiting.cancelled_caught:
+        await anyio.sleep(APPLYING)
 
 
 def _with_client(view: View, now: Now, conversation: Conversation) -> View:
@@ -114,8 +153,9 @@ def _with_client(view: View, now: Now, conversation: Conversation) -> View:
     relists = profile_of(now, conversation).calls_late_tools
     return replace(
         view,
-        surface=exposure_for(now, conversation).surface,
-        relists=relists,
+        relaying=exposure_for(now, conversation).relaying,
+        names=now.own_names,
+        search=profile_of(now, conversation).shows(now.own_names.search),
         listed=conversation.list_of(relists=relists),
     )
 

@@ -1,7 +1,7 @@
 """The SDK's server with our answers in it: handlers, capabilities, and the form of each era."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -12,7 +12,6 @@ from mcp.server import NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
     ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
@@ -20,33 +19,53 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types.methods import validate_client_request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from aggregator import __version__
 from aggregator.downstream.link import LEVELS
-from aggregator.downstream.questions import declared
+from aggregator.downstream.login.home import Home
 from aggregator.eras import Era
 from aggregator.fleet.fleet import Fleet
-from aggregator.json import as_object, is_object
+from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
-from aggregator.toolsearch import TOOL_SEARCH
 from aggregator.upstream import listing, prompts, resources
 from aggregator.upstream.announcing import Subject, announce
 from aggregator.upstream.audience import Audience
-from aggregator.upstream.caller import Context, ContextCaller, era_of, introduced, notify
+from aggregator.upstream.bus import Bus
+from aggregator.upstream.caller import (
+    Context,
+    ContextCaller,
+    SessionGuest,
+    client_name,
+    declaration,
+    era_of,
+    has_servers_alone,
+    introduced,
+    is_near,
+    notify,
+    session_key,
+    visitor_of,
+)
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.correspondent import QUESTION
 from aggregator.upstream.forwarding import Forwarding
+from aggregator.upstream.keeping import Again, again
 from aggregator.upstream.links import Links
-from aggregator.upstream.listing import tools_for
+from aggregator.upstream.lists import Lists
+from aggregator.upstream.logging_in import LoggingIn
+from aggregator.upstream.offered import Offered
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.request import Request
+from aggregator.upstream.resident import ClientResident
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.searching import Searching
+from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
+from aggregator.upstream.visitor import Visitor
 from aggregator.upstream.watches import Watcher
+from aggregator.upstream.witness import Witness
 
 logger = logging.getLogger(__name__)
 
@@ -56,20 +75,8 @@ NAME = "aggregator"
 Tell = Callable[[], Awaitable[None]]
 """Tells one client, or all that listen, that a list changed."""
 
-SERVED: Mapping[str, type[BaseModel]] = {
-    "tools/list": types.PaginatedRequestParams,
-    "tools/call": types.CallToolRequestParams,
-    "prompts/list": types.PaginatedRequestParams,
-    "prompts/get": types.GetPromptRequestParams,
-    "resources/list": types.PaginatedRequestParams,
-    "resources/templates/list": types.PaginatedRequestParams,
-    "resources/read": types.ReadResourceRequestParams,
-    "resources/subscribe": types.SubscribeRequestParams,
-    "resources/unsubscribe": types.UnsubscribeRequestParams,
-    "completion/complete": types.CompleteRequestParams,
-    "logging/setLevel": types.SetLevelRequestParams,
-}
-"""What we answer ourselves; the SDK derives our capabilities from it."""
+Look = Callable[[Request], dict[str, Any]]
+"""Answers from what is known."""
 
 INTRODUCING = ("initialize", "server/discover")
 """What is answered with instructions."""
@@ -82,8 +89,14 @@ EVERYTHING_CHANGES = NotificationOptions(
 class Upstream(Server[Any]):
     """One MCP server for clients of either era."""
 
-    def __init__(self, fleet: Fleet, audience: Audience, recollection: Recollection) -> None:
-        self._bus = InMemorySubscriptionBus()
+    def __init__(
+        self,
+        fleet: Fleet,
+        audience: Audience,
+        recollection: Recollection,
+        logins: Home | None = None,
+    ) -> None:
+        self._bus = Bus()
         self._listener = ListenHandler(self._bus)
         super().__init__(
             NAME,
@@ -97,31 +110,44 @@ class Upstream(Server[Any]):
         self.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._attend
         )
+        self.add_notification_handler(
+            "notifications/roots/list_changed", types.NotificationParams, self._pass_on_roots
+        )
         # Results of servers pass as they came: the SDK would validate them and drop what it
         # does not know. A middleware that answers by itself is trusted with its own result.
         # It stands alone: nobody reads the spans that the SDK would make of each message.
         self.middleware[:] = [self._answer_directly]
         self.fleet = fleet
-        links = Links()
         self._forwarding = Forwarding(fleet)
         self._subscriptions = Subscriptions(fleet, audience.watches)
-        self._resources = Resources(self._forwarding, self._subscriptions, audience.watches, links)
+        self._resources = Resources(self._forwarding, self._subscriptions, audience.watches)
         self._prompts = Prompts(self._forwarding)
-        self._calls = Calls(fleet, self._forwarding, links)
-        self._searching = Searching(fleet)
+        self._witness = Witness(fleet.stream, fleet.redact)
+        self._logging_in = LoggingIn(fleet, self._forwarding, logins)
+        offered = Offered(fleet, self._forwarding, self._resources)
+        self._calls = Calls(fleet, self._forwarding, self._logging_in, offered, self._witness)
+        self._searching = Searching(fleet, self._witness)
+        self._lists = Lists(fleet, self._logging_in.inviting)
         self._recollection = recollection
-        self._conversations = audience.conversations
+        self._audience = audience
+        self.conversations = audience.conversations
+        self._lobby = audience.lobby
         self._listeners = Watcher()
-        self.listed = anyio.Event()
-        """Set once a client has fetched its first list."""
-        self._at_once: Mapping[str, Callable[[Request], dict[str, Any]]] = {
+        self._strangers_links = Links(is_shared=True)
+        self._given: dict[types.RequestId, Sequence[JsonObject]] = {}
+        self.asked = anyio.Event()
+        """Set once a client has fetched its list of tools, or asks for what only servers have."""
+        self._at_once: Mapping[str, Look] = {
             "tools/list": self._list_tools,
-            "prompts/list": prompts.answer_list,
-            "resources/list": resources.answer_list,
-            "resources/templates/list": resources.answer_templates,
             "logging/setLevel": _set_level,
         }
         """What is answered from what is known."""
+        self._listed_once: Mapping[str, tuple[str, Look]] = {
+            "prompts/list": ("prompts", prompts.answer_list),
+            "resources/list": ("resources", resources.answer_list),
+            "resources/templates/list": ("resources", resources.answer_templates),
+        }
+        """What many clients ask for only once, so that what comes a moment later is waited for."""
         self._answers: Mapping[str, Callable[[Request], Awaitable[dict[str, Any]]]] = {
             "tools/call": self._calls.answer,
             "prompts/get": self._prompts.get,
@@ -157,19 +183,24 @@ class Upstream(Server[Any]):
             await self._bus.publish(ResourceUpdated(uri))
 
         subjects = self._subjects(
-            self._stranger("modern"),
+            self._stranger("modern", can_log_in=True),
             tools=lambda: self._bus.publish(ToolsListChanged()),
             prompts=lambda: self._bus.publish(PromptsListChanged()),
             resources=lambda: self._bus.publish(ResourcesListChanged()),
         )
-        async with self._forwarding.parking.open(), anyio.create_task_group() as group:
+        async with (
+            self._logging_in.open(),
+            self._forwarding.parking.open(),
+            anyio.create_task_group() as group,
+        ):
             group.start_soon(self._listeners.run, updated)
             group.start_soon(self._subscriptions.run)
-            await announce(self.fleet.changed, subjects)
+            await announce(self.fleet.changed.wait, subjects)
 
     async def _attend(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Keep a handshake client told of changes; ends with its session."""
         conversation = self._conversation(ctx)
+        conversation.attend()
         session = ctx.session
         subjects = self._subjects(
             conversation,
@@ -181,26 +212,40 @@ class Upstream(Server[Any]):
             async with anyio.create_task_group() as group:
                 group.start_soon(conversation.watcher.run, session.send_resource_updated)
                 group.start_soon(conversation.notices.run, partial(notify, session))
-                await announce(self.fleet.changed, subjects)
+                with self._lobby.entered(SessionGuest(session, conversation), conversation):
+                    await announce(self.fleet.changed.wait, subjects)
         finally:
+            conversation.leave()
+            self.fleet.cabins.leave(conversation.watcher)
             self._subscriptions.forget(conversation.watcher)
             self._recollection.end(conversation)
-            self._conversations.forget(_session_key(ctx) or "")
+            self.conversations.forget(session_key(ctx) or "")
+
+    async def _pass_on_roots(self, ctx: Context, _params: types.NotificationParams) -> None:
+        """Have servers ask again for the roots of a client that has them to itself."""
+        conversation = self._conversation(ctx)
+        await self.fleet.cabins.tell_roots_changed(conversation.watcher)
+        if has_servers_alone(ctx):
+            await self.fleet.tell_roots_changed()
+
+    def forget(self, visitor: Visitor) -> None:
+        """Remember nothing of a client on a stream that has ended."""
+        for conversation in self.conversations:
+            if conversation.visitor == visitor:
+                conversation.leave()
+                self._subscriptions.forget(conversation.watcher)
+                self.fleet.cabins.leave(conversation.watcher)
+        self.conversations.forget_visitor(visitor)
 
     def _subjects(
         self, conversation: Conversation, *, tools: Tell, prompts: Tell, resources: Tell
     ) -> tuple[Subject, ...]:
         """Return the lists of which a client is kept told, and how it is told of each."""
-        fleet = self.fleet
-
-        def look_at_resources() -> object:
-            routes = fleet.now.routes
-            return routes.shown_resources, routes.shown_templates
-
+        lists = self._lists
         return (
-            Subject(lambda: tools_for(fleet.now, conversation), tools, conversation.shown),
-            Subject(lambda: fleet.now.routes.shown_prompts, prompts),
-            Subject(look_at_resources, resources),
+            Subject(lambda: lists.tools(conversation), tools, conversation.shown),
+            Subject(lists.prompts, prompts),
+            Subject(lists.resources, resources),
         )
 
     async def _listen(
@@ -209,16 +254,21 @@ class Upstream(Server[Any]):
         """Tell a modern client of what it asks to be told of, for as long as it listens."""
         asked = params.notifications
         uris = asked.resource_subscriptions or []
-        async with self._resources.watching(uris, self._listeners, self.fleet.now) as watched:
+        conversation = self._conversation(ctx)
+        now, links, shown = self.fleet.now, conversation.links, conversation.shown
+        async with self._resources.watching(uris, self._listeners, now, links) as watched:
             # What a server refuses to tell of is not promised.
             promised = asked.model_copy(update={"resource_subscriptions": watched or None})
+            if shown.is_known and shown.is_stale(self._lists.tools(conversation)):
+                # It changed before there was anybody to tell.
+                self._bus.greet_next(ToolsListChanged())
             return await self._listener(ctx, params.model_copy(update={"notifications": promised}))
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer by ourselves, without a detour through the SDK's models."""
         self._meet(ctx)
         # Before the handshake, and of what is malformed, only the SDK knows what may be answered.
-        if not _is_well_formed(ctx):
+        if not is_well_formed(ctx):
             result = await call_next(ctx)
             return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
         try:
@@ -237,15 +287,39 @@ class Upstream(Server[Any]):
     async def _answer(self, method: str, request: Request) -> dict[str, Any]:
         if (look := self._at_once.get(method)) is not None:
             return look(request)
+        if (listed := self._listed_once.get(method)) is not None:
+            kind, look = listed
+            await self.fleet.until_started(lambda now: now.catalog.servers, kind)
+            return look(request.at(self.fleet.now))
+        self.asked.set()
+        admitted = await self._lobby.admit(method, request, self.fleet.tell_roots_changed)
+        if admitted is None:
+            return dict(QUESTION)
+        request = admitted
         if method == "tools/call":
             request.conversation.called()
-            if request.params["name"] == TOOL_SEARCH:
+            now = request.now
+            if now.own_tool(request.params["name"]) == now.own_names.search:
                 return await self._search(request)
         return await self._answers[method](request)
 
+    def acknowledge(self, given: Mapping[types.RequestId, Sequence[JsonObject]]) -> None:
+        """Take note of the tools that a client was given before us, by its requests for them."""
+        self._given.update(given)
+
+    def again(self) -> Again | None:
+        """Return what the client on our standard streams would be given if it came again."""
+        conversation = self.conversations.newest
+        return conversation and again(self.fleet.now, conversation, self._recollection)
+
     def _list_tools(self, request: Request) -> dict[str, Any]:
-        self.listed.set()
-        return listing.answer(request)
+        self.asked.set()
+        if request.given is not None:
+            # It may be another list than this, of which it is told once it is known to have it.
+            self.fleet.changed.send()
+        answer = listing.answer(request)
+        self._witness.see_list(request, answer["tools"])
+        return answer
 
     async def _search(self, request: Request) -> dict[str, Any]:
         result = await self._searching.search(request)
@@ -255,7 +329,11 @@ class Upstream(Server[Any]):
     def _request(self, ctx: Context) -> Request:
         conversation = self._conversation(ctx)
         caller = ContextCaller(ctx, conversation)
-        return Request(self.fleet.now, conversation, caller, ctx.params or {})
+        outlook = self._logging_in.outlook(caller)
+        given = None if ctx.request_id is None else self._given.pop(ctx.request_id, None)
+        now = outlook(self.fleet.now)
+        resident = ClientResident(caller, conversation, self._audience)
+        return Request(now, conversation, caller, ctx.params or {}, resident, outlook, given)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """Return what the headers of a call are checked against."""
@@ -268,42 +346,46 @@ class Upstream(Server[Any]):
             return result
         era: Era = "handshake" if ctx.method == "initialize" else "modern"
         introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
-        client = introduced if isinstance(introduced, str) else _client_name(ctx)
+        client = introduced if isinstance(introduced, str) else client_name(ctx)
         text = listing.instructions_for(self.fleet.now, self._stranger(era, client))
         return {**result, "instructions": text}
 
     def _meet(self, ctx: Context) -> None:
         """Take note of what a new client can be asked."""
-        params = ctx.params or {}
-        if ctx.method == "initialize":
-            self.fleet.meet(declared(as_object(params.get("capabilities"))))
-        elif ctx.method == "server/discover":
-            meta = as_object(params.get("_meta"))
-            self.fleet.meet(declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY))))
+        if ctx.method in INTRODUCING:
+            capabilities = declaration(ctx)
+            self.fleet.meet(capabilities)
+            if ctx.method == "server/discover" and has_servers_alone(ctx):
+                self._lobby.introduce(capabilities)
 
     def _conversation(self, ctx: Context) -> Conversation:
         """Find what is remembered of the client that asks, or begin to remember."""
-        key = _session_key(ctx)
+        key = session_key(ctx)
         if key is None:
-            return self._stranger(era_of(ctx), _client_name(ctx))
-        return self._conversations.of(key, lambda: self._begin(ctx))
+            return self._stranger(era_of(ctx), client_name(ctx))
+        return self.conversations.of(key, lambda: self._begin(ctx))
 
     def _begin(self, ctx: Context) -> Conversation:
         """Begin to remember a client, with what earlier sessions of it have left behind."""
-        client, is_alone = _client_name(ctx), ctx.request is None
+        client, visitor = client_name(ctx), visitor_of(ctx)
+        if has_servers_alone(ctx) and era_of(ctx) == "modern":
+            self._lobby.introduce(introduced(ctx))
         return Conversation(
             era_of(ctx),
             client,
             max_loaded=self.fleet.now.config.settings.max_loaded,
-            is_alone=is_alone,
+            is_alone=visitor is not None,
+            visitor=visitor,
             known_relist=self._recollection.relists(client),
             capabilities=introduced(ctx),
-            remembered=self._recollection.loaded(client) if is_alone else (),
+            can_log_in=self._logging_in.is_for(introduced(ctx), is_near=is_near(ctx.request)),
+            remembered=() if visitor is None else self._recollection.loaded(client, visitor),
         )
 
-    def _stranger(self, era: Era, client: str = "") -> Conversation:
+    def _stranger(self, era: Era, client: str = "", *, can_log_in: bool = False) -> Conversation:
         """Return a client of which nothing will be remembered."""
-        return Conversation(era, client, has_memory=False)
+        links = self._strangers_links
+        return Conversation(era, client, has_memory=False, can_log_in=can_log_in, links=links)
 
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""
@@ -318,36 +400,6 @@ def _set_level(request: Request) -> dict[str, Any]:
     level = request.params["level"]
     request.conversation.wants_logs(level if level in LEVELS else None)
     return {}
-
-
-def _is_well_formed(ctx: Context) -> bool:
-    """Whether a message is a request that we can answer without the SDK's help."""
-    if ctx.request_id is None or ctx.method not in SERVED:
-        return False
-    if era_of(ctx) == "handshake" and ctx.session.client_params is None:
-        return False
-    if ctx.method == "tools/call":
-        params = ctx.params or {}
-        arguments = params.get("arguments")
-        return isinstance(params.get("name"), str) and (arguments is None or is_object(arguments))
-    try:
-        validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
-    except (KeyError, ValidationError):
-        return False
-    return True
-
-
-def _client_name(ctx: Context) -> str:
-    params = ctx.session.client_params
-    return "" if params is None else params.client_info.name
-
-
-def _session_key(ctx: Context) -> str | None:
-    """Tell clients apart: a stream has one, HTTP has one for each session of the handshake era."""
-    if ctx.request is not None:
-        return ctx.request.headers.get("mcp-session-id") if era_of(ctx) == "handshake" else None
-    # A stream of the handshake era begins with the words by which its client introduced itself.
-    return f"stream {id(ctx.session.client_params)}" if era_of(ctx) == "handshake" else ""
 
 
 def _unexpected(error: Exception) -> MCPError:

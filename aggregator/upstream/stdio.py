@@ -5,15 +5,16 @@ in flight when input ends, and does not answer a line it cannot read. This one w
 descriptor, lets what was asked be answered first, and says what was wrong with a line.
 """
 
-import math
 import os
 import stat
+from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INTERNAL_ERROR,
     PARSE_ERROR,
     PROTOCOL_VERSION_META_KEY,
     ErrorData,
@@ -26,16 +27,27 @@ from mcp_types import (
 )
 
 from aggregator.jsonrpc.decoding import Noise
-from aggregator.jsonrpc.pipes import MessageReader, MessageWriter
+from aggregator.jsonrpc.outbox import LINE_BREAK
+from aggregator.jsonrpc.pipes import (
+    MAX_ANSWER_BYTES,
+    MAX_WAITING_BYTES,
+    MessageReader,
+    MessageWriter,
+)
+from aggregator.upstream.opening import Opening
+from aggregator.upstream.takeover import MAX_REQUEST_BYTES, NOTHING, Takeover
 
-MAX_REQUEST_BYTES = 64 * 1024 * 1024
-"""Bytes a client's message may have."""
 DRAIN_PATIENCE = 5.0
 """Seconds that calls in flight have to finish once no more requests can come."""
 STOP_PATIENCE = 3.0
 """The same when we are told to stop: whoever told us does not wait for ever."""
 FLUSH_PATIENCE = 1.0
 """Seconds that the last answers have to be written."""
+MAX_UNREAD = 2000
+"""Requests that may be under way of a client that does not read what it is answered."""
+
+_LEAVING = "We are shutting down: ask again when we are back"
+_UNREAD = "Too many requests are under way: read some of the answers, then ask again"
 
 _ENDLESS = frozenset({"subscriptions/listen"})
 """Requests that are answered only when the connection ends; nobody waits for those."""
@@ -45,13 +57,13 @@ class Outstanding:
     """The requests that have come in and are not answered yet."""
 
     def __init__(self) -> None:
-        self._requests: set[RequestId] = set()
+        self._requests = Counter[RequestId]()
         self._settled: anyio.Event | None = None
 
     def came(self, message: JSONRPCMessage) -> None:
         """Note a message from the client."""
         if isinstance(message, JSONRPCRequest) and message.method not in _ENDLESS:
-            self._requests.add(message.id)
+            self._requests[message.id] += 1
         elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
             self._settle((message.params or {}).get("requestId"))
 
@@ -59,6 +71,9 @@ class Outstanding:
         """Note a message to the client."""
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             self._settle(message.id)
+
+    def __len__(self) -> int:
+        return self._requests.total()
 
     async def settle(self, patience: float = DRAIN_PATIENCE) -> None:
         """Wait, within bounds, until nothing is outstanding."""
@@ -70,8 +85,10 @@ class Outstanding:
         self._requests.clear()
 
     def _settle(self, request: object) -> None:
-        if isinstance(request, str | int):
-            self._requests.discard(request)
+        if isinstance(request, str | int) and request in self._requests:
+            self._requests[request] -= 1
+            if not self._requests[request]:
+                del self._requests[request]
         if self._settled is not None and not self._requests:
             self._settled.set()
             self._settled = None
@@ -80,22 +97,50 @@ class Outstanding:
 class ClientReader(MessageReader):
     """What the client sends."""
 
-    def __init__(self, stdin: int, writer: "ClientWriter", outstanding: Outstanding) -> None:
+    def __init__(
+        self,
+        stdin: int,
+        writer: "ClientWriter",
+        outstanding: Outstanding,
+        takeover: Takeover = NOTHING,
+        opening: Opening | None = None,
+    ) -> None:
         super().__init__(
             stdin,
             MAX_REQUEST_BYTES,
             on_noise=writer.complain,
             on_end=outstanding.settle,
-            max_noise=math.inf,
         )
+        self._writer = writer
         self._outstanding = outstanding
+        self._opening = opening or Opening()
+        self._is_leaving = False
+        self._decoded.extend(takeover.messages)
+        self._lines.extend(self._framing.feed(takeover.rest))
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message."""
-        item = await super().receive()
-        if isinstance(item, SessionMessage):
-            self._outstanding.came(item.message)
-        return item
+        """Return the next message, unless it is a request for which it is too late or too much."""
+        while True:
+            item = await super().receive()
+            if not isinstance(item, SessionMessage):
+                return item
+            message, reason = item.message, self._reason_against()
+            if reason is None or not isinstance(message, JSONRPCRequest):
+                self._outstanding.came(message)
+                self._opening.came(message)
+                return item
+            self._writer.decline(message, reason)
+
+    def leave(self) -> None:
+        """Take no more requests; answers to ours may still be needed."""
+        self._is_leaving = True
+
+    def _reason_against(self) -> str | None:
+        """Say why no request is taken now: each that is has to be unwound before we can leave."""
+        if self._is_leaving:
+            return _LEAVING
+        is_unread = self._writer.is_full and len(self._outstanding) >= MAX_UNREAD
+        return _UNREAD if is_unread else None
 
     async def opens_modern(self) -> bool:
         """Look, without taking it, whether the first request is of the modern era."""
@@ -112,21 +157,43 @@ class ClientReader(MessageReader):
 class ClientWriter(MessageWriter):
     """What the client is sent."""
 
-    def __init__(self, stdout: int, outstanding: Outstanding) -> None:
+    def __init__(
+        self,
+        stdout: int,
+        outstanding: Outstanding,
+        takeover: Takeover = NOTHING,
+        opening: Opening | None = None,
+    ) -> None:
         super().__init__(os.fdopen(stdout, "wb", buffering=0, closefd=False))
         self._outstanding = outstanding
+        self._takeover = takeover
+        self._opening = opening or Opening()
+        if takeover.unsent:
+            self._waiting.add(takeover.unsent.removesuffix(LINE_BREAK))
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message."""
         await super().send(item)
         self._outstanding.went(item.message)
 
+    def put(self, message: JSONRPCMessage) -> None:
+        """Write a message, unless it answers what has been answered before us."""
+        self._opening.went(message)
+        if not self._takeover.withholds(message):
+            super().put(message)
+
     def complain(self, _noise: Noise) -> None:
         """Tell the client that it sent what cannot be read."""
         message = "This line is not a JSON-RPC 2.0 message; send one per line"
-        error = ErrorData(code=PARSE_ERROR, message=message)
+        self._err(None, ErrorData(code=PARSE_ERROR, message=message), MAX_WAITING_BYTES)
+
+    def decline(self, request: JSONRPCRequest, reason: str) -> None:
+        """Tell the client that we do not take a request."""
+        self._err(request.id, ErrorData(code=INTERNAL_ERROR, message=reason), MAX_ANSWER_BYTES)
+
+    def _err(self, identifier: RequestId | None, error: ErrorData, most: int) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self.send_now(JSONRPCError(jsonrpc="2.0", id=None, error=error))
+            self.send_now(JSONRPCError(jsonrpc="2.0", id=identifier, error=error), most)
 
 
 @contextmanager
@@ -148,15 +215,21 @@ def claimed() -> Generator[tuple[int, int], None, None]:
 
 @asynccontextmanager
 async def standard_streams(
-    stdin: int, stdout: int, *, stop: anyio.Event
+    stdin: int,
+    stdout: int,
+    *,
+    stop: anyio.Event,
+    takeover: Takeover = NOTHING,
+    opening: Opening | None = None,
 ) -> AsyncGenerator[tuple[ClientReader, ClientWriter], None]:
     """Serve a client on two descriptors until its input ends or `stop` is set."""
-    outstanding = Outstanding()
-    writer = ClientWriter(stdout, outstanding)
-    reader = ClientReader(stdin, writer, outstanding)
+    outstanding, opening = Outstanding(), opening or Opening()
+    writer = ClientWriter(stdout, outstanding, takeover, opening)
+    reader = ClientReader(stdin, writer, outstanding, takeover, opening)
 
     async def heed() -> None:
         await stop.wait()
+        reader.leave()
         await outstanding.settle(STOP_PATIENCE)
         reader.end()
 

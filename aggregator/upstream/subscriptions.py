@@ -20,8 +20,8 @@ class Subscriptions:
     def __init__(self, fleet: Fleet, watches: Watches) -> None:
         self._fleet = fleet
         self._watches = watches
-        self._left = set[ServerName]()
-        """Servers that tell of something which may be watched no longer."""
+        self._left = set[tuple[ServerName, Watcher]]()
+        """Servers that tell of something which may be watched no longer, and by whom."""
         self._leaving = Signal()
 
     async def add(self, watcher: Watcher, route: Route, uri: str) -> None:
@@ -32,7 +32,7 @@ class Subscriptions:
         """
         self._watches.add(watcher, route, uri)
         try:
-            await self._settle(route.server, route.uri)
+            await self._settle(route.server, watcher, route.uri)
         except BaseException:
             self.remove(watcher, route, uri)
             raise
@@ -40,38 +40,56 @@ class Subscriptions:
     def remove(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Have a client told no longer; its server is told so in its own time."""
         self._watches.drop(watcher, route, uri)
-        self._leave(route.server)
+        self._leave(route.server, watcher)
 
     def forget(self, watcher: Watcher) -> None:
         """Drop everything that one client watches."""
         self._watches.forget_own(watcher)
         for route, uri in self._watches.routes(watcher):
             self._watches.drop_all(watcher, route, uri)
-            self._leave(route.server)
+            self._leave(route.server, watcher)
 
     @asynccontextmanager
     async def held(
         self, watcher: Watcher, routes: Mapping[str, Route]
     ) -> AsyncGenerator[frozenset[str], None]:
-        """Have a client told of resources for the length of the block; say which are refused."""
-        added: list[tuple[str, Route]] = []
-        refused = set[str]()
+        """Have a client told of resources for the length of the block; say which are refused.
 
-        async def add(uri: str, route: Route) -> None:
-            try:
-                await self.add(watcher, route, uri)
-                added.append((uri, route))
-            except MCPError:
-                refused.add(uri)
-
+        Each server is asked once for all of them.
+        """
+        held = dict(routes)
+        for uri, route in held.items():
+            self._watches.add(watcher, route, uri)
         try:
-            async with anyio.create_task_group() as group:
-                for uri, route in routes.items():
-                    group.start_soon(add, uri, route)
-            yield frozenset(refused)
+            refused = await self._refused(watcher, held)
+            for uri in refused:
+                self.remove(watcher, held.pop(uri), uri)
+            yield refused
         finally:
-            for uri, route in added:
+            for uri, route in held.items():
                 self.remove(watcher, route, uri)
+
+    async def _refused(self, watcher: Watcher, routes: Mapping[str, Route]) -> frozenset[str]:
+        """Have servers tell of what is watched; return which of these they refuse."""
+        refused = set[Route]()
+
+        async def settle(server: ServerName) -> None:
+            concerned = {route for route in routes.values() if route.server == server}
+            if self._fleet.is_own(server):
+                # All who listen share one watcher, and have no session that could have a process.
+                refused.update(concerned)
+                return
+            try:
+                await self._watch(server, watcher)
+            except NotWatchedError as error:
+                refused.update(each for each in concerned if each.uri in error.reasons)
+            except MCPError:
+                refused.update(concerned)
+
+        async with anyio.create_task_group() as group:
+            for server in {route.server for route in routes.values()}:
+                group.start_soon(settle, server)
+        return frozenset(uri for uri, route in routes.items() if route in refused)
 
     async def run(self) -> None:
         """Tell of our own changes, and clear up after clients that are gone."""
@@ -88,21 +106,28 @@ class Subscriptions:
         """Have servers stop telling of what clients that are gone had watched."""
         while True:
             while self._left:
-                await self._settle(self._left.pop())
+                await self._settle(*self._left.pop())
             await self._leaving.wait()
 
-    def _leave(self, server: ServerName) -> None:
-        self._left.add(server)
+    def _leave(self, server: ServerName, watcher: Watcher) -> None:
+        self._left.add((server, watcher))
         self._leaving.send()
 
-    async def _settle(self, server: ServerName, concerned: str | None = None) -> None:
+    async def _watch(self, server: ServerName, watcher: Watcher) -> None:
+        """Have a server tell of what all clients watch; of each's own process, what that does."""
+        whose = watcher if self._fleet.is_own(server) else None
+        await self._fleet.watch(server, self._watches.uris(server, whose), whose)
+
+    async def _settle(
+        self, server: ServerName, watcher: Watcher, concerned: str | None = None
+    ) -> None:
         """Have a server tell of what is watched, and of nothing else.
 
         Raises:
             MCPError: It refuses to tell of the one that the caller is concerned with.
         """
         try:
-            await self._fleet.watch(server, self._watches.uris(server))
+            await self._watch(server, watcher)
         except NotWatchedError as error:
             if concerned is not None and concerned in error.reasons:
                 raise error.reasons[concerned] from error

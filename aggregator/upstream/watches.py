@@ -1,7 +1,8 @@
 """Which resources clients watch, and telling those that asked, each change once."""
 
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
 
 import anyio
 
@@ -9,6 +10,9 @@ from aggregator.fleet.routes import Route
 from aggregator.names import ServerName
 from aggregator.signals import Signal
 from aggregator.upstream.announcing import GATHERING
+
+K = TypeVar("K")
+V = TypeVar("V", bound=dict[Any, Any])
 
 
 class Watcher:
@@ -38,65 +42,89 @@ class Watches:
     """Who watches what."""
 
     def __init__(self) -> None:
-        self._watched: dict[Route, Counter[tuple[Watcher, str]]] = {}
-        self._own: Counter[tuple[Watcher, str]] = Counter()
+        self._watching = defaultdict[Watcher, dict[str, Counter[Route]]](dict)
+        """What each watches, how often, by the URI that it knows."""
+        self._watched = defaultdict[ServerName, dict[str, dict[tuple[Watcher, str], None]]](dict)
+        """Who is to be told of a resource, by server and by the URI that the server knows."""
+        self._own = defaultdict[Watcher, Counter[str]](Counter)
 
-    def uris(self, server: ServerName) -> frozenset[str]:
-        """Return which resources of a server somebody watches."""
-        return frozenset(route.uri for route in self._watched if route.server == server)
+    def uris(self, server: ServerName, watcher: Watcher | None = None) -> frozenset[str]:
+        """Return which resources of a server somebody watches, or one client does."""
+        watched = self._watched.get(server, {})
+        if watcher is None:
+            return frozenset(watched)
+        return frozenset(
+            uri for uri, whom in watched.items() if any(each is watcher for each, _ in whom)
+        )
+
+    def number(self, watcher: Watcher) -> int:
+        """Return how many resources a client watches."""
+        return len(self._watching.get(watcher, ())) + len(self._own.get(watcher, ()))
 
     def routes(self, watcher: Watcher) -> list[tuple[Route, str]]:
         """Return what a client watches, each under the URI by which it knows it."""
-        return [
-            (route, uri)
-            for route, watchers in self._watched.items()
-            for each, uri in watchers
-            if each is watcher
-        ]
+        known = self._watching.get(watcher, {})
+        return [(route, uri) for uri, routes in known.items() for route in routes]
 
     def find(self, watcher: Watcher, uri: str) -> Route | None:
         """Return what a client watches under a URI."""
-        return next((route for route, known in self.routes(watcher) if known == uri), None)
+        return next(iter(self._watching.get(watcher, {}).get(uri, ())), None)
 
     def add(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Have a client watch a resource that it knows by this URI, once more if it does."""
-        self._watched.setdefault(route, Counter())[watcher, uri] += 1
+        self._watching[watcher].setdefault(uri, Counter())[route] += 1
+        self._watched[route.server].setdefault(route.uri, {})[watcher, uri] = None
 
     def drop(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Have a client watch a resource once less."""
-        watchers = self._watched.get(route)
-        if watchers is not None and watchers[watcher, uri] > 1:
-            watchers[watcher, uri] -= 1
+        routes = self._watching.get(watcher, {}).get(uri, Counter[Route]())
+        if routes[route] > 1:
+            routes[route] -= 1
         else:
             self.drop_all(watcher, route, uri)
 
     def drop_all(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Have a client watch a resource no longer, however often it has asked for it."""
-        watchers = self._watched.get(route, Counter[tuple[Watcher, str]]())
-        watchers.pop((watcher, uri), None)
-        if not watchers:
-            self._watched.pop(route, None)
+        _take_out(self._watching, watcher, uri, route)
+        _take_out(self._watched, route.server, route.uri, (watcher, uri))
 
     def add_own(self, watcher: Watcher, uri: str) -> None:
         """Have a client watch one of our own resources, which may change with the catalog."""
-        self._own[watcher, uri] += 1
+        self._own[watcher][uri] += 1
 
     def drop_own(self, watcher: Watcher, uri: str) -> None:
         """Have a client watch one of our own resources once less."""
-        self._own[watcher, uri] -= 1
-        self._own = +self._own
+        own = self._own.get(watcher, Counter[str]())
+        own[uri] -= 1
+        if own[uri] <= 0:
+            del own[uri]
+        if not own:
+            self._own.pop(watcher, None)
 
     def forget_own(self, watcher: Watcher) -> None:
         """Drop what a client watches of our own resources."""
-        for own in [own for own in self._own if own[0] is watcher]:
-            del self._own[own]
+        self._own.pop(watcher, None)
 
-    def touch(self, server: ServerName, uri: str) -> None:
-        """Tell whoever watches a resource of a server that it has changed."""
-        for watcher, known in self._watched.get(Route(server, uri), ()):
-            watcher.touch(known)
+    def touch(self, server: ServerName, uri: str, only: Watcher | None = None) -> None:
+        """Tell whoever watches a resource of a server, or one client, that it has changed."""
+        for watcher, known in self._watched.get(server, {}).get(uri, ()):
+            if only is None or only is watcher:
+                watcher.touch(known)
 
     def touch_own(self) -> None:
         """Tell whoever watches our own resources that the catalog has changed."""
-        for watcher, uri in self._own:
-            watcher.touch(uri)
+        for watcher, uris in self._own.items():
+            for uri in uris:
+                watcher.touch(uri)
+
+
+def _take_out(held: MutableMapping[K, dict[str, V]], key: K, uri: str, member: object) -> None:
+    """Take a member out of what is held under a key and a URI, and what is then empty with it."""
+    inner = held.get(key, {})
+    members = inner.get(uri)
+    if members is not None:
+        members.pop(member, None)
+    if not members:
+        inner.pop(uri, None)
+    if not inner:
+        held.pop(key, None)

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from aggregator.cli.environment import ExitStatus
 from tests.cli.shell import FAULTY, Ran, Shell
-
-PATIENCE = 60.0
-"""Seconds that anything here may take: these processes share the machine with all other tests."""
+from tests.patience import PATIENCE
 
 HUMBLE = """\
 import ctypes, os, sys
@@ -74,6 +72,18 @@ def session(leader: int) -> list[int]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             if str(leader) == path.read_text().rpartition(")")[2].split()[3]:
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def marked(word: str) -> list[int]:
+    """Return the processes that were started with a word."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes().split(b"\0"):
                 found.append(int(path.parent.name))
         except OSError:
             continue

@@ -85,7 +85,8 @@ def test_importing_leaves_what_was_written_while_a_person_was_asked(
     path = shell.project / name
     before = files(shell)
 
-    ran = run(shell, "import", "claude-code", meanwhile=lambda: path.write_bytes(b"# mine\n"))
+    command = ("import", "claude-code", "--into", "servers.yaml")
+    ran = run(shell, *command, meanwhile=lambda: path.write_bytes(b"# mine\n"))
 
     assert is_refused(ran, path)
     assert files(shell) == {**before, path: b"# mine\n"}

@@ -19,7 +19,7 @@ def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None
     ran = shell.run("doctor", "--client", "codex", "--wait", "5")
     data = json.loads(shell.run("doctor", "--json", "--wait", "5").out)
 
-    assert ran.status is ExitStatus.ERROR
+    assert ran.status is ExitStatus.UNAVAILABLE
     assert "1 of 3 servers are ready" in ran.out
     assert "error: lacking: the variable `LACKING_TOKEN` must be set" in ran.out
     assert "surface `relay`" in ran.out
@@ -87,7 +87,7 @@ def test_doctor_knows_every_client_that_can_be_installed(shell: Shell) -> None:
     assert len({each["title"] for each in data["clients"]}) == len(INSTALLABLE)
 
 
-@pytest.mark.parametrize(("servers", "said"), [(1, "1 other server; "), (2, "2 other servers; ")])
+@pytest.mark.parametrize(("servers", "said"), [(1, "1 other server;"), (2, "2 other servers;")])
 def test_doctor_counts_the_other_servers_of_a_client(shell: Shell, servers: int, said: str) -> None:
     shell.write_servers("servers: {}")
     path = shell.file_of("cursor").path

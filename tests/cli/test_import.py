@@ -134,6 +134,13 @@ EXPECTED: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.fixture
+def shell(shell: Shell) -> Shell:
+    """Keep the servers with the project, where there is no file yet."""
+    shell.variables["AGGREGATOR_CONFIG"] = "servers.yaml"
+    return shell
+
+
 @pytest.mark.parametrize("client", EXPECTED)
 def test_the_servers_of_a_client_are_taken_over(shell: Shell, client: str) -> None:
     shell.give(client)
@@ -267,7 +274,7 @@ def test_an_env_file_that_no_server_needs_is_not_named(shell: Shell) -> None:
 
     shell.run("import", "cursor", "--yes")
 
-    assert "envFile" not in (shell.project / "servers.yaml").read_text(encoding="utf-8")
+    assert "envFile:" not in (shell.project / "servers.yaml").read_text(encoding="utf-8")
 
 
 def test_the_password_of_a_connection_string_is_neither_shown_nor_written(shell: Shell) -> None:
@@ -410,3 +417,34 @@ def test_an_entry_that_makes_no_sense_is_left_out_and_named(shell: Shell) -> Non
 
     assert "`empty` is left out: `empty` has neither `command` nor `url`" in ran.err
     assert list(load_config(shell.project / "servers.yaml", {}).servers) == ["fine"]
+
+
+@pytest.mark.parametrize(
+    ("url", "entry", "said"),
+    [
+        ("https://a.example/mcp", {}, "write `type: sse` if it does not connect"),
+        ("https://a.example/sse/", {"type": "sse"}, ""),
+    ],
+)
+def test_a_transport_that_a_client_tries_out_is_settled(
+    shell: Shell, url: str, entry: dict[str, str], said: str
+) -> None:
+    path = shell.file_of("gemini-cli").path
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"mcpServers": {"a": {"url": url}}}), encoding="utf-8")
+
+    ran = shell.run("import", "gemini-cli", "--into", "taken.yaml", "--yes")
+
+    taken = yaml.safe_load((shell.project / "taken.yaml").read_text(encoding="utf-8"))
+    assert taken["servers"]["a"] == {"url": url, **entry}
+    assert said in ran.err
+    assert ("warning: " in ran.err) == bool(said)
+
+
+def test_finding_nothing_of_use_is_an_error(shell: Shell) -> None:
+    (shell.project / "mcp.json").write_text('{"mcpServers": {"a": {"x": 1}}}', encoding="utf-8")
+
+    ran = shell.run("import", "mcp.json", "--into", "taken.yaml", "--yes")
+
+    assert ran.status is ExitStatus.ERROR
+    assert "`a` is left out: " in ran.err

@@ -24,6 +24,13 @@ KEPT_LOADED = {
 }
 
 
+@pytest.fixture
+def shell(shell: Shell) -> Shell:
+    """Keep the servers with the project, where there is no file yet."""
+    shell.variables["AGGREGATOR_CONFIG"] = "servers.yaml"
+    return shell
+
+
 def servers_of(shell: Shell, client: str) -> dict[str, Any]:
     """Return the servers in a client's file."""
     return dict(servers_in(shell.file_of(client)))
@@ -71,6 +78,18 @@ def test_installing_adds_one_entry_and_undoing_restores_every_byte(
     assert path.read_bytes() == before
 
 
+def test_a_client_is_registered_to_share_if_that_is_asked_for(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.run("install", "cursor", "--yes")
+    alone = servers_of(shell, "cursor")["toolbox"]["args"]
+    shell.run("install", "cursor", "--yes", "--shared")
+    shared = servers_of(shell, "cursor")["toolbox"]["args"]
+
+    assert "--shared" not in alone
+    assert [word for word in shared if word != "--shared"] == alone
+    assert shared.index("--shared") == shared.index("serve") + 1
+
+
 @pytest.mark.parametrize("client", NAMES)
 def test_every_line_of_the_file_survives_the_installation(shell: Shell, client: str) -> None:
     shell.write_servers(SERVERS)
@@ -98,6 +117,37 @@ def test_a_file_that_was_not_there_is_made_and_taken_away(shell: Shell, client: 
     assert undone.status is ExitStatus.FINE
     assert undone.out.splitlines()[:2] == [f"--- {path}", "+++ /dev/null"]
     assert not path.exists()
+
+
+def test_a_folder_of_the_project_goes_with_its_only_file(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+
+    made = shell.run("install", "vscode", "--scope", "project", "--yes")
+    assert made.status is ExitStatus.FINE
+    assert "mcp.json` names programs and files of this machine" in made.err
+    assert shell.run("install", "vscode", "--scope", "project", "--undo", "--yes").status is (
+        ExitStatus.FINE
+    )
+
+    assert [path.name for path in shell.project.iterdir()] == ["servers.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("client", "begins"),
+    [
+        ("continue", "name: Main Config\nversion: 1.0.0\nschema: v1\nmcpServers:\n"),
+        ("librechat", "version: 1.2.1\nmcpServers:\n"),
+    ],
+)
+def test_a_file_that_is_made_has_what_the_client_requires(
+    shell: Shell, client: str, begins: str
+) -> None:
+    """Continue refuses a file without a name and a version."""
+    shell.write_servers(SERVERS)
+
+    shell.run("install", client, "--yes")
+
+    assert shell.file_of(client).path.read_text(encoding="utf-8").startswith(begins)
 
 
 @pytest.mark.parametrize("client", [name for name in NAMES if name != "librechat"])
@@ -306,10 +356,11 @@ def test_clients_are_listed_with_where_we_are_registered(shell: Shell) -> None:
         each["client"]: each for each in json.loads(shell.run("install", "--json").out)["clients"]
     }
 
-    states = {line.split()[0]: line for line in table[1:16]}
+    states = {line.split()[0]: line for line in table[1:3]}
     assert "registered as toolbox" in states["codex"]
     assert "not registered" in states["cursor"]
-    assert "not found" in states["zed"]
+    absent = " ".join(table).partition("Not found here: ")[2]
+    assert "zed," in absent.split()
     assert listed["codex"]["registered"] == ["toolbox"]
     assert listed["zed"]["files"] == []
 

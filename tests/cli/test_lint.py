@@ -1,5 +1,6 @@
 """What `check` says before it starts anything."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def test_a_package_without_a_version_is_noticed(
 def test_a_secret_in_the_file_is_pointed_at_but_not_quoted(tmp_path: Path) -> None:
     found = findings(
         tmp_path,
+        "env: {DB_PASSWORD: correcthorse}\n"
         "servers:\n"
         "  a: {command: sh, description: x, args: [sk-0123456789], env: {API_KEY: abcdef123}}\n"
         "  b: {url: 'https://me:hunter22@example.com/', description: x}\n"
@@ -52,9 +54,9 @@ def test_a_secret_in_the_file_is_pointed_at_but_not_quoted(tmp_path: Path) -> No
     )
 
     assert [each.partition("`")[2].partition("`")[0] for each in found] == [
-        *("env.API_KEY", "args[0]", "url")
+        *("env.DB_PASSWORD", "env.API_KEY", "args[0]", "url")
     ]
-    assert not any(secret in str(found) for secret in ("abcdef123", "sk-0", "hunter22"))
+    assert not any(secret in str(found) for secret in ("abcdef123", "sk-0", "hunter22", "correct"))
 
 
 @pytest.mark.parametrize(
@@ -63,10 +65,10 @@ def test_a_secret_in_the_file_is_pointed_at_but_not_quoted(tmp_path: Path) -> No
         ("{command: no-such-program, description: x}", "error: a: the program `no-such-program`"),
         ("{command: sh, cwd: nowhere, description: x}", "error: a: the directory"),
         ("{command: '${NOPE}', description: x}", "error: a: the variable `NOPE` must be set"),
-        ("{command: sh}", "warning: a: has no `description`"),
+        ("{command: sh}", "hint: a: no `description`"),
         (
             "{url: 'http://example.com/', headers: {X-Team: a}, description: x}",
-            "warning: a: sends its headers over plain HTTP",
+            "warning: a: headers are sent over plain HTTP",
         ),
     ],
 )
@@ -93,3 +95,22 @@ def test_loopback_needs_no_encryption(tmp_path: Path) -> None:
     text = "servers: {a: {url: 'http://localhost:1/', headers: {X: y}, description: x}}"
 
     assert findings(tmp_path, text) == []
+
+
+def test_a_server_that_is_taken_to_be_one_clients_is_named(tmp_path: Path) -> None:
+    browser = "command: sh, args: [node_modules/@playwright/mcp/cli.js], description: x"
+    (found,) = findings(tmp_path, f"servers: {{a: {{{browser}}}}}")
+
+    assert found.startswith("hint: a: where clients share it, each has its own process: it drives")
+    assert found.endswith("(`perClient: false` shares)")
+    assert findings(tmp_path, f"servers: {{a: {{{browser}, perClient: false}}}}") == []
+    assert findings(tmp_path, "servers: {a: {command: sh, perClient: true, description: x}}") == []
+
+
+def test_withholding_without_a_lock_is_noticed(tmp_path: Path) -> None:
+    text = f"{{drift: block, servers: {{a: {{command: {sys.executable}, description: d}}}}}}"
+    words = "`drift: block` withholds nothing: there is no `servers.lock`"
+
+    assert any(words in each for each in findings(tmp_path, text))
+    (tmp_path / "servers.lock").write_text("{}", encoding="utf-8")
+    assert not any(words in each for each in findings(tmp_path, text))

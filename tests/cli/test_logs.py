@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.cli.logs import set_up_logging
+from aggregator.cli.logs import (
+    LINES_PER_MINUTE,
+    TRACEBACKS_PER_MINUTE,
+    set_up_logging,
+    tell_of_loss,
+)
 from aggregator.config import parse_config
 
 CONFIG = parse_config(
@@ -113,3 +118,57 @@ def test_a_line_about_no_server_names_none() -> None:
 
     said = json.loads(stream.getvalue())
     assert ("server" in said, said["message"]) == (False, "jira: applied")
+
+
+def test_no_line_is_forged_and_no_escape_is_written() -> None:
+    stream = StringIO()
+    set_up_logging(CONFIG, 1, "text", stream)
+    forged = "gone\r\nweb: all is well\u2028web: fine\x1b[2J\u202e\U000e0041\x85web: fine"
+
+    logger.warning("%s; retrying", forged, extra=JIRA)
+    error = ValueError(forged)
+    logger.error("internal error", exc_info=error, extra=JIRA)
+
+    first, *others = stream.getvalue().split("\n")
+    assert first == "jira: gone web: all is well web: fineweb: fine; retrying"
+    assert others[0] == "jira: internal error"
+    assert all(line.startswith("  ") for line in others[1:-1])
+    assert "  web: all is well" in others
+    assert not {"\r", "\x1b", "\u202e", "\u2028", "\x85", "\U000e0041"} & set(stream.getvalue())
+
+
+def test_a_secret_cannot_be_said_in_parts() -> None:
+    stream = StringIO()
+    set_up_logging(CONFIG, 1, "text", stream)
+
+    logger.warning("%s", "s3cr\u200b3t-value and s3cr\x1b[0m3t-value", extra=JIRA)
+
+    assert stream.getvalue() == "jira: *** and ***\n"
+
+
+def test_lines_that_were_lost_are_a_line_like_any_other() -> None:
+    stream = StringIO()
+    set_up_logging(CONFIG, 0, "json", stream)
+    tell_of_loss(7)
+
+    said = json.loads(stream.getvalue())
+    assert said["message"] == "7 lines were dropped here, as nobody read them"
+
+
+def test_a_server_has_only_so_many_lines_and_tracebacks_in_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("aggregator.cli.logs.monotonic", lambda: now[0])
+    stream = StringIO()
+    set_up_logging(CONFIG, 0, "text", stream)
+    for _ in range(LINES_PER_MINUTE + 7):
+        logger.error("odd", exc_info=KeyError("x"), extra=JIRA)
+    logger.error("fine", extra={"server": "web"})
+    now[0] = 61.0
+    logger.error("odd again", extra=JIRA)
+
+    said = stream.getvalue()
+    assert said.count("KeyError") == TRACEBACKS_PER_MINUTE
+    assert said.count("jira: odd\n") == LINES_PER_MINUTE
+    assert said.endswith("web: fine\njira: odd again (7 lines before this one were left out)\n")

@@ -56,8 +56,9 @@ def test_help_names_every_command(shell: Shell) -> None:
     [
         (["inspct"], "there is no command `inspct`", "Did you mean `inspect`?"),
         (["xyzzy"], "there is no command `xyzzy`", "`aggregator --help`"),
-        (["inspect", "--jsn"], "unrecognized arguments: --jsn", "--help"),
-        (["search"], "required: QUERY", "`aggregator search --help`"),
+        (["inspect", "--jsn"], "unrecognized arguments: --jsn", "Did you mean `--json`?"),
+        (["search"], "needs `QUERY`", "`aggregator search --help`"),
+        (["check", "--example", "--config", "x"], "not allowed with argument", "--help"),
         (["search", "x", "--max-results", "0"], "number of at least 1, not `0`", "--help"),
         (["search", "x", "--max-results", "few"], "number of at least 1, not `few`", "--help"),
         (["inspect", "--wait", "-1"], "must be from 0 to 3600 seconds, not `-1`", "--help"),
@@ -65,7 +66,7 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["check", "--config", ""], "--config: must be the name of a file", "--help"),
         (["import", "--into="], "--into: must be the name of a file", "--help"),
         (["serve", "--log-format", "xml"], "invalid choice", "--help"),
-        (["call"], "required: TOOL\n", "--help"),
+        (["call"], "needs `TOOL`\n", "--help"),
     ],
 )
 def test_a_wrong_command_line_is_explained(
@@ -140,7 +141,9 @@ def test_only_the_commands_that_edit_files_import_what_edits_them(command: str) 
         cwd=ROOT,
     )
 
-    assert done.stdout.strip() == str(command in ("import", "install", "doctor"))
+    assert done.stdout.strip() == str(
+        command in ("init", "add", "remove", "import", "install", "doctor")
+    )
 
 
 def test_the_page_of_commands_shows_the_help_as_it_is(shell: Shell) -> None:
@@ -153,12 +156,25 @@ INTRODUCTION = """\
 # Commands
 
 Results go to stdout, everything else to stderr.
-The exit status is 0 if all is well, 1 for an error, 2 for a command line that is not understood or
-a `servers.yaml` that cannot be used, 3 if a tool that was called says that it failed, and 130 if
-the command was interrupted.
+`NO_COLOR` turns colours off; nothing is coloured outside a terminal.
+Pages are as wide as the terminal, or as `COLUMNS` says.
+`inspect`, `search`, `call` and `check` start the servers they need, or ask those that the hub runs
+for the same configuration; with `--url` they ask a running aggregator.
+
+| status | means |
+| --- | --- |
+| 0 | all is well |
+| 1 | anything else is wrong, such as a file that cannot be written; `check --strict` has warnings |
+| 2 | the command line is not understood, or `servers.yaml` cannot be used as written |
+| 3 | the tool that was called says that it failed |
+| 4 | a server is not ready, or went away; of all that `inspect` or `search` ask, none is ready |
+| 5 | there is no such server or tool, or several could be meant |
+| 6 | the aggregator at `--url` did not answer, or refused |
+| 7 | all that keeps servers from being ready is that somebody has to log in |
+| 130 | the command was interrupted |
+
 `serve`, and `inspect --watch` once it has shown something, run until they are ended: with Ctrl-C
 they end with 0.
-`NO_COLOR` turns colours off; nothing is coloured outside a terminal.
 
 This page is what `--help` prints.
 """

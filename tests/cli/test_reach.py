@@ -1,39 +1,17 @@
 """Looking at an aggregator that serves over HTTP."""
 
 import json
-import re
-import subprocess
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 
 import pytest
 
 from aggregator.cli.environment import ExitStatus
-from tests.cli.shell import Shell, faulty
-
-
-@contextmanager
-def serving(shell: Shell) -> Generator[str]:
-    """Serve over HTTP on a free port, and return where."""
-    path = shell.write_servers(f"servers:\n  test:\n    {faulty()}\n")
-    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(path), "--http", "0"]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=shell.all_variables()
-    ) as process:
-        assert process.stderr is not None
-        said = iter(process.stderr.readline, "")
-        found = next(filter(None, (re.search(r"http://\S+", line) for line in said)))
-        try:
-            yield found[0]
-        finally:
-            process.terminate()
-            process.communicate(timeout=30)
+from tests.cli.serving import serving
+from tests.cli.shell import Shell
 
 
 @pytest.mark.slow
 def test_a_running_server_is_inspected_with_the_token_of_its_owner(shell: Shell) -> None:
-    with serving(shell) as url:
+    with serving(shell) as (url, _said):
         owner = shell.run("inspect", "--url", url, "--json")
         tool = shell.run("inspect", "test__echo", "--url", url)
         astray = shell.run("inspect", "--url", url.removesuffix("/mcp"))
@@ -48,17 +26,70 @@ def test_a_running_server_is_inspected_with_the_token_of_its_owner(shell: Shell)
     assert owner.err == tool.err == ""
     assert "refused: 404" in astray.err
     assert f"hint: An aggregator serves at `{url}`" in astray.err
-    assert stranger.status is ExitStatus.ERROR
+    assert stranger.status is ExitStatus.UNREACHED
     assert "refused: 401" in stranger.err
     assert "`AGGREGATOR_TOKEN`" in stranger.err
-    assert impostor.status is ExitStatus.ERROR
+    assert impostor.status is ExitStatus.UNREACHED
+
+
+@pytest.mark.slow
+def test_every_command_can_ask_a_running_server(shell: Shell) -> None:
+    with serving(shell) as (url, _said):
+        (token,) = shell.home.rglob("http-token")
+        mine = token.rename(shell.project / "token")
+        named = ("--url", url, "--token-file", "token")
+        call = shell.run("call", "test__echo", "text=hello", *named)
+        bare = shell.run("call", "echo", "text=hello", *named)
+        check = shell.run("check", *named)
+        wrong = shell.run("check", "tset", *named)
+        (shell.project / "servers.yaml").unlink()
+        shell.variables = {"AGGREGATOR_TOKEN": mine.read_text(encoding="utf-8").strip()}
+        search = shell.run("search", "echo text", "--url", url)
+        absent = shell.run("search", "echo", "--url", url, "--token-file", "nowhere")
+
+    assert (call.status, call.err) == (ExitStatus.FINE, "")
+    assert "hello" in call.out
+    assert bare == call
+    assert check.status is ExitStatus.FINE, check
+    assert check.out.splitlines()[1].split()[:2] == ["test", "ready"]
+    assert wrong.status is ExitStatus.UNKNOWN
+    assert "## test__echo (server test)" in search.out
+    assert absent.status is ExitStatus.USAGE
+    assert "nowhere` cannot be read: no such file or directory" in absent.err
+
+
+def test_a_token_is_for_a_running_server(shell: Shell) -> None:
+    shell.write_servers("servers: {}")
+
+    ran = shell.run("check", "--token-file", "token")
+
+    assert ran.status is ExitStatus.USAGE
+    assert "`--token-file` is of use only with `--url`" in ran.err
+
+
+@pytest.mark.slow
+def test_a_broken_edit_is_told_to_who_looks_at_a_running_server(shell: Shell) -> None:
+    with serving(shell) as (url, said):
+        shell.write_servers("servers:\n  test:\n    comand: x\n")
+        next(line for line in said if "going on with the configuration in use" in line)
+        page = shell.run("inspect", "--url", url)
+        document = shell.run("inspect", "--url", url, "--json")
+        check = shell.run("check", "--url", url)
+
+    assert check.status is ExitStatus.ERROR
+    assert "error: `servers.yaml`, line 3: " in check.out
+    assert page.out.startswith("`servers.yaml`, line 3: ")
+    assert "comand" in page.out.partition("going on with the configuration in use")[0]
+    assert json.loads(document.out)["problem"].startswith("`servers.yaml`, line 3: ")
 
 
 @pytest.mark.parametrize(
     ("url", "status", "problem"),
     [
-        ("http://127.0.0.1:1/mcp", ExitStatus.ERROR, "did not answer: connection refused"),
+        ("http://127.0.0.1:1/mcp", ExitStatus.UNREACHED, "did not answer: connection refused"),
         ("file:///etc/passwd", ExitStatus.USAGE, "must begin with http:// or https://"),
+        ("http://[", ExitStatus.USAGE, "`--url` is no address: "),
+        ("http://a:b/", ExitStatus.USAGE, "`--url` is no address: "),
         ("nonsense", ExitStatus.USAGE, "must begin with http:// or https://"),
     ],
 )

@@ -11,13 +11,14 @@ import pytest
 
 from aggregator.cli.environment import CommandError, ExitStatus
 from aggregator.cli.inspect import find_tool
+from tests.cli.serving import SERVERS
 from tests.cli.session import start
 from tests.cli.shell import Ran, Shell, faulty
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
 ODD = Path(__file__).with_name("odd_server.py")
-SERVERS = f"servers:\n  test:\n    {faulty()}\n"
 ODD_SERVER = f"  odd: {{command: {sys.executable}, args: [{ODD}]}}\n"
 BROKEN = f"""\
 servers:
@@ -42,7 +43,14 @@ def test_inspect_shows_every_server_and_what_a_client_would_see(shell: Shell) ->
     assert ran.status is ExitStatus.FINE, ran.err
     assert ran.out.splitlines()[1].split()[:2] == ["test", "ready"]
     assert "A client sees 3: ToolSearch, CallTool, CallReadOnlyTool" in ran.out
-    assert ran.err.startswith("test: ready after ")
+    assert "\ntest: ready after " in ran.err
+
+
+def test_the_example_servers_are_there_in_any_directory(shell: Shell) -> None:
+    ran = shell.run("call", "--example", "units__convert_unit", "value=3", "source=km", "target=m")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "3000" in ran.out
 
 
 def test_inspect_shows_why_a_server_is_not_there(shell: Shell) -> None:
@@ -54,7 +62,8 @@ def test_inspect_shows_why_a_server_is_not_there(shell: Shell) -> None:
     states = {each["name"]: each["state"] for each in json.loads(catalog.out)["servers"]}
     assert states == {"test": "ready", "broken": "pending", "lacking": "failed"}
     assert "It wrote to stderr:\n  no database here" in server.out
-    assert "lacking: failed: the variable `LACKING_TOKEN` must be set" in catalog.err
+    assert "lacking: failed\n" in catalog.err
+    assert "the variable `LACKING_TOKEN` must be set" in catalog.out
 
 
 def test_inspect_finds_a_tool_by_any_of_its_names(shell: Shell) -> None:
@@ -64,7 +73,7 @@ def test_inspect_finds_a_tool_by_any_of_its_names(shell: Shell) -> None:
     wrong = shell.run("inspect", "test__ecko")
 
     assert json.loads(whole.out)["name"] == "test__echo"
-    assert wrong.status is ExitStatus.ERROR
+    assert wrong.status is ExitStatus.UNKNOWN
     assert wrong.out == ""
     assert "error: there is no server or tool `test__ecko`" in wrong.err
     assert "`test__echo`" in wrong.err
@@ -76,8 +85,8 @@ def test_inspect_says_that_a_server_is_disabled(shell: Shell, subject: str) -> N
 
     ran = shell.run("inspect", subject)
 
-    assert ran.status is ExitStatus.ERROR
-    assert ran.err.startswith(f"error: the server `off` is disabled in `{path}`\n")
+    assert ran.status is ExitStatus.UNKNOWN
+    assert f"\nerror: the server `off` is disabled in `{path}`\n" in f"\n{ran.err}"
     assert "hint: Set its `enabled` to true there" in ran.err
 
 
@@ -92,80 +101,13 @@ def test_on_a_terminal_progress_is_live_and_leaves_nothing_behind(shell: Shell) 
     assert "\x1b[32mready\x1b[0m" in ran.out
 
 
-def test_search_prints_what_a_model_reads_and_explains_it(shell: Shell) -> None:
-    shell.write_servers(SERVERS)
-
-    plain = shell.run("search", "echo", "text")
-    explained = shell.run("search", "echo text", "--explain", "--max-results", "1")
-    data = shell.run("search", "echo text", "--explain", "--json")
-
-    assert plain.status is ExitStatus.FINE
-    assert "## test__echo (server test)" in plain.out
-    assert "Why these:\n1. test__echo  score " in explained.out
-    assert "all words together: how much of the query it has, words of its name" in explained.out
-    found = json.loads(data.out)
-    assert [each["name"] for each in found["hits"]] == found["facts"]["matches"]
-    assert found["hits"][0]["why"][0]["word"] == "echo"
-    assert json.loads(data.out)["text"] + "\n" == plain.out
-
-
-def test_a_name_is_looked_up_and_not_ranked(shell: Shell) -> None:
-    shell.write_servers(SERVERS)
-
-    ran = shell.run("search", "select:test__echo", "--explain")
-
-    assert "## test__echo" in ran.out
-    assert "Nothing was ranked" in ran.out
-
-
-def test_call_types_its_arguments_and_prints_the_text(shell: Shell) -> None:
-    shell.write_servers(SERVERS)
-
-    pairs = shell.run("call", "test__echo", "text=hello there")
-    whole = shell.run("call", "echo", "--json", '{"text": "hi"}')
-    bare = shell.run("call", "echo", '{"text": "hi"}')
-    piped = shell.run("call", "echo", "--json", "-", "--raw", typed='{"text": "hi"}')
-
-    assert pairs.status is ExitStatus.FINE, pairs.err
-    assert "hello there" in pairs.out
-    assert "hi" in whole.out
-    assert bare.out == whole.out
-    assert json.loads(piped.out)["content"][0]["type"] == "text"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "problem"),
-    [
-        (["test__nope"], ExitStatus.ERROR, "there is no tool `test__nope`"),
-        (["test"], ExitStatus.ERROR, "`test` is a server and no tool"),
-        (["test__echo", "text"], ExitStatus.USAGE, "`text` is not `key=value`"),
-        (["test__echo", "text:={"], ExitStatus.USAGE, "is not JSON"),
-        (["test__echo", '{"text":'], ExitStatus.USAGE, '`{"text":` is not JSON'),
-        (["test__echo", "--json", ""], ExitStatus.USAGE, "`--json` is not JSON"),
-        (["test__echo", "--json", "{"], ExitStatus.USAGE, "`--json` is not JSON"),
-        (["test__echo", "--json", "[]"], ExitStatus.USAGE, "must be an object"),
-        (["odd__say", "number=x"], ExitStatus.USAGE, "number: must be integer"),
-    ],
-)
-def test_a_call_that_cannot_be_made_is_explained(
-    shell: Shell, arguments: list[str], status: ExitStatus, problem: str
-) -> None:
-    shell.write_servers(SERVERS + ODD_SERVER)
-
-    ran = shell.run("call", *arguments)
-
-    assert ran.status is status
-    assert problem in ran.err.splitlines()[0]
-    assert ran.out == ""
-
-
 def test_only_what_can_be_meant_is_suggested(shell: Shell) -> None:
     shell.write_servers(SERVERS.replace("  test:", "  faults:"))
 
     server = shell.run("inspect", "fauts")
     tool = shell.run("call", "faults__ecko")
 
-    assert "hint: The closest are `faults`, `faults__" in server.err
+    assert "hint: Did you mean `faults`? A tool is named with its server" in server.err
     assert "hint: The closest are `faults__echo`" in tool.err
     assert "`faults`" not in tool.err
 
@@ -176,64 +118,39 @@ def test_a_call_to_a_server_that_is_not_there_is_our_error(shell: Shell) -> None
     unready = shell.run("call", "broken__anything", "--wait", "5")
     lost = shell.run("call", "test__fault", "kind=exit")
 
-    assert unready.status is ExitStatus.ERROR
+    assert unready.status is ExitStatus.UNAVAILABLE
     assert "the server `broken` is not ready" in unready.err
-    assert lost.status is ExitStatus.ERROR, lost
+    assert lost.status is ExitStatus.UNAVAILABLE, lost
     assert "error: the server `test` went away" in lost.err
     assert lost.out == ""
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "out", "err"),
+    ("tool", "status", "out", "err"),
     [
-        (["fail"], ExitStatus.TOOL_ERROR, "there is no such note\n", "1 of 2: half done\n"),
-        # It speaks as we would of it, and is not us.
-        (["mourn"], ExitStatus.TOOL_ERROR, "The server `odd` went away\n", "1 of 2: half done\n"),
-        (["refuse"], ExitStatus.TOOL_ERROR, "", "error: `odd__refuse`: not today (code -32601)\n"),
-        (["count"], ExitStatus.FINE, '{\n  "count": 3\n}\n', "1 of 2: half done\n"),
-        (["nothing"], ExitStatus.FINE, "(an empty result)\n", "1 of 2: half done\n"),
-        (
-            ["draw"],
-            ExitStatus.FINE,
-            "[image, image/png, 8 bytes; --raw prints it as Base64]\n",
-            "1 of 2: half done\n",
-        ),
-        (
-            ["say", "number=5", "tags=a", "tags=b"],
-            ExitStatus.FINE,
-            '{"number": 5, "tags": ["a", "b"]}\n',
-            "",
-        ),
+        ("fail", ExitStatus.TOOL_ERROR, "there is no such note\n", "1 of 2: half done\n"),
+        ("refuse", ExitStatus.TOOL_ERROR, "", "error: `odd__refuse`: not today (code -32601)\n"),
     ],
 )
-def test_a_call_shows_its_progress_and_ends_as_the_tool_ended(
-    shell: Shell, arguments: list[str], status: ExitStatus, out: str, err: str
+def test_a_call_of_a_server_of_our_own_ends_as_the_tool_ended(
+    shell: Shell, tool: str, status: ExitStatus, out: str, err: str
 ) -> None:
-    shell.write_servers(f"servers:\n{ODD_SERVER}")
+    path = shell.write_servers(f"servers:\n{ODD_SERVER}")
 
-    assert shell.run("call", *arguments) == Ran(status, out, err)
+    assert shell.run("call", tool) == Ran(status, out, f"Using `{path}`\n{err}")
 
 
 def test_an_argument_that_is_misspelt_is_pointed_out(shell: Shell) -> None:
-    shell.write_servers(f"servers:\n{ODD_SERVER}")
+    path = shell.write_servers(f"servers:\n{ODD_SERVER}")
 
     ran = shell.run("call", "say", "numbr=5")
 
     assert ran.status is ExitStatus.FINE
     assert ran.err == (
+        f"Using `{path}`\n"
         "warning: `numbr` is none of the arguments that the tool describes; "
         "did you mean `number`?\n"
     )
-
-
-def test_words_may_stand_on_both_sides_of_an_option(shell: Shell) -> None:
-    shell.write_servers(f"servers:\n{ODD_SERVER}")
-
-    call = shell.run("call", "say", "--wait", "20", "number=5")
-    search = shell.run("search", "select:say", "--json", "draw")
-
-    assert call.out == '{"number": 5}\n'
-    assert json.loads(search.out)["query"] == "select:say draw"
 
 
 def test_what_is_not_ready_in_time_is_said_with_the_time(shell: Shell) -> None:
@@ -241,21 +158,21 @@ def test_what_is_not_ready_in_time_is_said_with_the_time(shell: Shell) -> None:
 
     ran = shell.run("check", "--wait", "0.1")
 
-    assert "error: slow: not ready within 0.1 s" in ran.out
+    assert "error: slow: it was not ready within 0.1 s" in ran.out
 
 
 def test_check_tells_errors_from_warnings(shell: Shell) -> None:
-    shell.write_servers(SERVERS.replace("A test", '""'))
+    shell.write_servers(f"{SERVERS}    alwaysLoad: [nothing]\n")
     fine = shell.run("check")
     strict = shell.run("check", "--strict")
     shell.write_servers(BROKEN)
     broken = shell.run("check", "--json")
 
     assert fine.status is ExitStatus.FINE, fine.out
-    assert "warning: test: has no `description`" in fine.out
+    assert "warning: test: `nothing` in `alwaysLoad` matches none" in fine.out
     assert "no errors, 1 warning" in fine.out
     assert strict.status is ExitStatus.ERROR
-    assert broken.status is ExitStatus.ERROR
+    assert broken.status is ExitStatus.UNAVAILABLE
     errors = {
         each["server"]: each["text"]
         for each in json.loads(broken.out)["findings"]
@@ -263,6 +180,18 @@ def test_check_tells_errors_from_warnings(shell: Shell) -> None:
     }
     assert set(errors) == {"broken", "lacking"}
     assert "no database here" in errors["broken"]
+
+
+def test_check_tells_of_skills_that_cannot_be_used(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "SKILL.md").write_text("---\nname: bad\n---\n")
+    shell.write_servers(f"skills: [{tmp_path}]\n{SERVERS}")
+
+    ran = shell.run("check")
+
+    assert ran.status is ExitStatus.FINE, ran.out
+    assert "warning" in ran.out
+    assert "give it a `description`" in " ".join(ran.out.split())
 
 
 def test_check_shows_the_last_lines_of_what_a_failing_server_wrote(shell: Shell) -> None:
@@ -275,7 +204,32 @@ def test_check_shows_the_last_lines_of_what_a_failing_server_wrote(shell: Shell)
         if each["severity"] == "error"
     ]
 
-    assert finding["text"].split()[-5:] == ["7", "8", "9", "10", "11"]
+    assert finding["text"].split("\n  ") == [
+        "it exited with status 1; its last words: 11",
+        *("6", "7", "8", "9", "10"),
+    ]
+
+
+def test_check_names_what_a_server_asks_for_and_could_be_given(shell: Shell) -> None:
+    shell.variables |= {"WEATHER_API_KEY": "canary", "WEATHER_ZONE": "x", "GIVEN_KEY": "y"}
+    script = (
+        "import sys; print('GIVEN_KEY: fine; WEATHER_API_KEY and OTHER_KEY are required',"
+        " file=sys.stderr); sys.exit(1)"
+    )
+    entry = {
+        "command": sys.executable,
+        "args": ["-c", script],
+        "description": "x",
+        "inheritEnv": ["GIVEN_*"],
+    }
+    shell.write_servers(json.dumps({"servers": {"sky": entry}}))
+
+    ran = shell.run("check", "--json")
+
+    texts = [each["text"] for each in json.loads(ran.out)["findings"]]
+    advice = "write `inheritEnv: [WEATHER_API_KEY]` under it"
+    assert texts[1:] == [f"`WEATHER_API_KEY` is set here, but is not passed on to it; {advice}"]
+    assert "canary" not in ran.out + ran.err
 
 
 def test_check_names_the_servers_that_are_disabled(shell: Shell) -> None:
@@ -296,7 +250,7 @@ def test_check_points_at_what_matches_no_tool(shell: Shell) -> None:
     settings = """\
     alwaysLoad: ["re*", "no_such_*"]
     searchHints: {echo: repeat, ecco: say again}
-    tools: {allow: ["*", test__release], deny: ["fault", evironment]}
+    tools: {allow: ["*", test__relase], deny: ["fault", evironment]}
 """
     shell.write_servers(SERVERS + settings)
 
@@ -305,10 +259,18 @@ def test_check_points_at_what_matches_no_tool(shell: Shell) -> None:
     assert ran.status is ExitStatus.FINE, ran.out
     assert [each["text"] for each in json.loads(ran.out)["findings"]] == [
         "`no_such_*` in `alwaysLoad` matches none of its tools",
-        "`test__release` in `tools.allow` matches none of its tools; did you mean `release`?",
+        "`test__relase` in `tools.allow` matches none of its tools; did you mean `release`?",
         "`evironment` in `tools.deny` matches none of its tools; did you mean `environment`?",
         "`ecco` in `searchHints` matches none of its tools; did you mean `echo`?",
     ]
+
+
+def test_inspect_points_at_a_rule_that_protects_nothing(shell: Shell) -> None:
+    shell.write_servers(SERVERS + "    tools: {deny: [destroy_*]}\n")
+    told = "`destroy_*` in `tools.deny` matches none of its tools"
+
+    assert f"test: {told}" in shell.run("inspect").out
+    assert f"without effect: {told}" in shell.run("inspect", "test").out
 
 
 def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
@@ -320,7 +282,7 @@ def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
         assert any("Deferred" in line for line in rest)
 
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
     assert first.startswith("SERVER")
     assert process.returncode == ExitStatus.FINE
@@ -333,11 +295,11 @@ def test_a_broken_edit_is_shown_above_what_is_in_use(shell: Shell) -> None:
         rest = iter(process.stdout.readline, "")
         assert any("Deferred" in line for line in rest)
         shell.write_servers("servers: [")
-        problem = next(line for line in rest if "servers.yaml" in line)
+        problem = next(line for line in rest if "line 1" in line)
         table = [next(rest), next(rest), next(rest)]
 
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
     assert problem.startswith(f"`{path.name}`, line 1: is not valid YAML")
     assert problem.endswith("; going on with the configuration in use\n")
@@ -366,6 +328,54 @@ def test_a_reader_that_leaves_early_is_no_error(shell: Shell) -> None:
 
 
 HANGING = "  hanging: {command: sleep, args: ['600'], connectTimeout: 20s}\n"
+
+
+def test_check_says_once_what_a_program_says_instead_of_messages(shell: Shell) -> None:
+    # A shell has said it long before, on any machine.
+    script = "echo Listening on port 3000; exec sleep 600"
+    entry = f'{{command: sh, args: [-c, "{script}"], connectTimeout: 2s}}'
+    shell.write_servers(f"servers: {{web: {entry}}}\n")
+
+    ran = shell.run("check")
+
+    assert ran.status is ExitStatus.UNAVAILABLE
+    assert ran.out.count("Listening on port 3000") == 1
+    findings = ran.out.split("\n\n")[1].splitlines()
+    assert findings[0].startswith("error: web: it was not ready within 2 s; it wrote `Listening")
+    assert findings[-1].startswith("hint: web: no `description`")
+    assert ran.out.endswith("\n\n1 error, no warnings, 1 hint\n")
+
+
+def test_check_starts_only_the_servers_that_are_named(shell: Shell) -> None:
+    shell.write_servers(SERVERS + HANGING)
+
+    ran = shell.run("check", "test", "--json")
+    wrong = shell.run("check", "tset")
+
+    assert ran.status is ExitStatus.FINE, ran.out
+    assert [each["name"] for each in json.loads(ran.out)["servers"]] == ["test"]
+    assert (wrong.status, wrong.out) == (ExitStatus.UNKNOWN, "")
+    assert wrong.err.endswith("error: there is no server `tset`\n\nhint: Did you mean `test`?\n")
+
+
+@pytest.mark.parametrize("command", [["call", "test__environment"], ["inspect", "test"]])
+def test_what_needs_one_server_starts_no_other(shell: Shell, command: list[str]) -> None:
+    mark = shell.home / "started"
+    other = f"  other: {{command: touch, args: [{mark}]}}\n"
+    shell.write_servers(SERVERS + other)
+
+    ran = shell.run(*command)
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert not mark.exists()
+
+
+def test_more_results_than_there_can_be_are_refused(shell: Shell) -> None:
+    ran = shell.run("search", "x", "--max-results", "101")
+
+    assert ran == Ran(
+        ExitStatus.USAGE, "", "error: `--max-results` can be 100 at the most, and is 101\n"
+    )
 
 
 @pytest.mark.parametrize("subject", ["test", "test__echo"])

@@ -272,3 +272,13 @@ def test_secrets_are_found_among_the_arguments_of_a_command() -> None:
         ("--token", "abcdef123456"),
         ("--api-key", "ghijkl789012"),
     ]
+
+
+def test_a_variable_that_is_set_to_something_else_is_not_taken_for_the_secret() -> None:
+    """The environment wins over an env file, and would replace it without a word."""
+    vault = Vault({}, set_here={"API_KEY": "of the shell", "HUB_API_KEY": "s3cret-value"})
+
+    entry = vault.emptied("hub", {"env": {"API_KEY": "s3cret-value"}})
+
+    assert entry == {"env": {"API_KEY": "${HUB_API_KEY}"}}
+    assert vault.taken == {"HUB_API_KEY": "s3cret-value"}

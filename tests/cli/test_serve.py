@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import pytest
 
 from aggregator.cli.environment import ExitStatus
-from tests.cli.session import PATIENCE, start
+from tests.cli.session import start
 from tests.cli.shell import Shell, faulty
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -50,14 +51,18 @@ def test_where_it_cannot_run_it_says_so(shell: Shell, options: tuple[str, ...]) 
 
 
 def test_a_person_who_types_serve_is_told_what_it_waits_for(shell: Shell) -> None:
-    shell.write_servers(SERVERS)
+    path = shell.write_servers(SERVERS)
 
     with terminal(shell, "serve") as (keyboard, process):
-        said = os.read(keyboard, 1000).decode()
+        said = ""
+        while "Waiting" not in said:
+            said += os.read(keyboard, 1000).decode()
         os.write(keyboard, END_OF_INPUT)
         status = process.wait(PATIENCE)
 
-    assert said == "Waiting for an MCP client on standard input; Ctrl-C ends it.\r\n"
+    assert said == (
+        f"Using `{path}`\r\nWaiting for an MCP client on standard input; Ctrl-C ends it.\r\n"
+    )
     assert status == 0
 
 
@@ -94,3 +99,19 @@ def test_whoever_asks_is_told_of_each_server_that_is_ready(shell: Shell) -> None
         process.communicate(timeout=PATIENCE)
 
     assert said == "test: ready with 5 tools\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--http", "0", "--no-auth")])
+def test_a_rule_that_protects_nothing_is_told_of_unasked(
+    shell: Shell, options: tuple[str, ...]
+) -> None:
+    rule = "tools: {deny: [destroy_*]}"
+    shell.write_servers(f"servers:\n  test:\n    {faulty()}\n    {rule}\n")
+
+    with start(shell, "serve", *options) as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if line.startswith("test: "))
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    assert said == "test: `destroy_*` in `tools.deny` matches none of its tools\n"

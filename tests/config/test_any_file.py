@@ -22,7 +22,7 @@ servers:
     alwaysLoad: [x_*]
     tools: {allow: ["*"], deny: [y]}
     connectTimeout: 30s
-  b: {<<: *a, prefix: c}
+  b: {<<: *a, prefix: p}
   c: {url: "https://h/${P:-mcp}", headers: {A: b}}
 mcpServers: {"d e": {command: [x, y], timeout: 500, disabled: true}}
 """

@@ -171,3 +171,13 @@ def test_both_forms_may_stand_in_one_file() -> None:
     config = config_of(text)
     assert list(config.servers) == ["a", "b"]
     assert not config.settings.watch
+
+
+def test_what_stands_inside_a_transport_is_read() -> None:
+    """So Cline's own program writes it."""
+    transport = {"type": "streamableHttp", "url": "https://a.example/mcp", "headers": {"X": "1"}}
+
+    server = server_with({"transport": transport, "timeout": 60})
+
+    assert (server.type, server.url, server.headers) == ("http", transport["url"], {"X": "1"})
+    assert server.call_timeout == 60

@@ -4,10 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from aggregator.config import ServerConfig, load_config
 from aggregator.config.form import FileForm, ServerForm
-from aggregator.names import ServerName
+from aggregator.config.values import Limits
+from aggregator.names import Lookup, ServerName, qualify
 from tests.config.reading import PATH, config_of, refusal, server_of
 
 
@@ -36,6 +39,8 @@ def test_a_server_that_says_nothing_else_gets_the_defaults() -> None:
         max_queued=256,
         trust_annotations=True,
         honour_always_load=True,
+        limits=Limits(),
+        detach=False,
         problem=None,
     )
 
@@ -63,6 +68,8 @@ maxInFlight: 4
 maxQueued: 0
 trustAnnotations: no
 honourAlwaysLoad: off
+limits: {memory: 4GiB, processes: 500, files: 1024}
+detach: yes
 """
     assert server_of(text) == ServerConfig(
         name=ServerName("one"),
@@ -86,6 +93,8 @@ honourAlwaysLoad: off
         max_queued=0,
         trust_annotations=False,
         honour_always_load=False,
+        limits=Limits(4 << 30, 500, 1024),
+        detach=True,
     )
 
 
@@ -143,6 +152,11 @@ def test_a_person_can_choose_another_interpreter() -> None:
     assert server.command == "/opt/python"
 
 
+LONG = "list_all_the_pull_requests_of_a_repository_and_more"
+HASHED = qualify("one", [LONG])[LONG]
+"""The name that clients see, since the whole one is too long."""
+
+
 @pytest.mark.parametrize(
     ("rules", "tool", "allowed"),
     [
@@ -152,11 +166,81 @@ def test_a_person_can_choose_another_interpreter() -> None:
         ("{deny: [write_*]}", "write_file", False),
         ("{allow: ['*'], deny: ['*_file']}", "read_file", False),
         ("{allow: []}", "read_file", False),
-        ("{deny: [READ_*]}", "read_file", True),
+        ("{deny: [READ_*]}", "read_file", False),
+        ("{deny: ['delete_*']}", "Delete_Note", False),
+        ("{deny: ['delete_*']}", "DELETE-NOTE", False),
+        ("{deny: ['delete_*']}", "deleteNote", False),
+        ("{deny: ['delete_*']}", "delete.note", False),
+        ("{deny: ['delete_*']}", "_delete_note", False),
+        ("{deny: ['delete_*']}", "\uff44elete_note", False),
+        ("{deny: ['delete_*']}", "undelete_note", True),
+        ("{deny: ['delete_*']}", "deleted", True),
+        ("{deny: [deleteNote]}", "delete_note", False),
+        ("{deny: ['*Note']}", "delete-note", False),
+        ("{deny: ['delete[-_]note']}", "Delete_Note", False),
+        ("{deny: ['one__delete_*']}", "Delete_Note", False),
+        ("{deny: ['ONE__delete_*']}", "deleteNote", False),
+        ("{deny: ['*__delete_*']}", "delete_note", False),
+        ("{deny: [one__get_sum_2fb224]}", "get-sum", False),
+        ("{deny: [one__get_sum_2fb224]}", "get_sum", True),
+        ("{deny: [one_get_sum_2fb224]}", "get-sum", False),
+        ("{deny: [ONE-get-sum-2FB224]}", "get-sum", False),
+        ("{deny: [get_sum_2fb224]}", "get-sum", False),
+        ("{deny: [get_sum_2fb224]}", "get_sum", True),
+        ("{deny: [mcp__us__one__get_sum_2fb224]}", "get-sum", False),
+        ("{deny: [mcp_us_one_get_sum_2fb224]}", "get-sum", False),
+        ("{deny: [mcp_us_one_delete_note]}", "deleteNote", False),
+        ("{deny: ['mcp_us_one_*']}", "delete_note", True),
+        ("{deny: ['*_2*']}", "get-sum", True),
+        ("{deny: ['one/delete_*']}", "delete_note", False),
+        ("{deny: [one_delete_note]}", "delete-note", False),
+        ("{deny: ['one.*']}", "delete_note", True),
+        ("{deny: ['one__*']}", "delete_note", False),
+        (f"{{deny: [{HASHED}]}}", LONG, False),
+        (f"{{deny: [{HASHED.upper()}]}}", LONG, False),
+        (f"{{deny: [{HASHED[:-1]}]}}", LONG, True),
+        (f"{{allow: [{HASHED}]}}", LONG, True),
+        ("{deny: ['other__delete_*']}", "delete_note", True),
+        ("{deny: ['mcp__us__one__delete_*']}", "delete_note", False),
+        ("{deny: ['delete_*']}", "D\u00e9lete_Note", False),
+        ("{deny: ['delete_*']}", "mcp_delete_note", False),
+        ("{allow: ['read_*']}", "Read-File", True),
+        ("{allow: ['read_*']}", "readFile", False),
+        ("{allow: ['one_read*']}", "read_file", False),
+        ("{allow: ['one.*']}", "read_file", False),
+        ("{allow: ['one_*']}", "read_file", False),
+        ("{allow: ['one__read_*']}", "read_file", True),
+        ("{allow: ['one__read_*']}", "write_file", False),
+        ("{allow: ['[rR]ead_*']}", "Read_file", True),
+        ("{deny: [get-sum]}", "get-sum", False),
+        ("{deny: [get_sum]}", "get-sum", False),
+        ("{deny: ['get_*']}", "get.sum", False),
+        ("{deny: [one__get_sum]}", "get-sum", False),
+        ("{deny: ['one_*']}", "get-sum", True),
+        ("{allow: [get_sum]}", "get-sum", True),
+        ("{allow: [get_sum]}", "get-product", False),
     ],
 )
 def test_deny_wins_over_allow(rules: str, tool: str, allowed: bool) -> None:
     assert server_of(f"command: x\ntools: {rules}").allows(tool) is allowed
+
+
+SEPARATED = st.lists(st.text("abAB", min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@settings(deadline=None)
+@given(
+    SEPARATED, st.sampled_from("_-./ "), st.sampled_from(["", "one__", "ONE/", "mcp__us__one__"])
+)
+def test_what_a_call_would_accept_can_be_denied(parts: list[str], sign: str, lead: str) -> None:
+    own = "_".join(parts)
+    name = qualify("one", [own])[own]
+    lookup = Lookup.of([(name, ServerName("one"), own)])
+    for written in (own, own.upper(), own.swapcase(), sign.join(parts), f"{own}_"):
+        text = f"{lead}{written}"
+        denied = ServerConfig(ServerName("one"), "one", deny=(text,))
+        assert lookup.find(text) == name
+        assert not denied.allows(own)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +263,19 @@ def test_always_load_is_a_switch_or_names_or_globs(written: str, loaded: bool) -
 def test_hints_are_kept_by_tool() -> None:
     server = server_of("command: x\nsearchHints: {create_note: memo}")
     assert (server.hint("create_note"), server.hint("other")) == ("memo", "")
+    assert server.hint("create-note") == "memo"
+
+
+def test_a_tool_may_be_written_as_its_server_does_or_as_clients_see_it() -> None:
+    server = server_of(
+        "command: x\nalwaysLoad: [get_sum, one__get_sum, gone]\n"
+        "searchHints: {get-sum: add, get_sum: plus, away: x}"
+    )
+
+    assert server.loads_always("get-sum")
+    assert server.hint("get-sum") == "add"
+    found = list(filter(None, server.unmatched(["get-sum"])))
+    assert found == [("alwaysLoad", "gone"), ("searchHints", "away")]
 
 
 def test_a_call_may_always_take_as_long_as_it_may_be_silent() -> None:
@@ -207,14 +304,17 @@ def test_a_file_without_servers_is_fine_but_worth_a_word() -> None:
 
 def test_prefixes_do_not_collide() -> None:
     config = config_of(
-        "servers: {my-api: {command: x}, my_api: {command: x}, "
-        "other: {command: x, prefix: third}, third: {command: x}, bare: {command: x, prefix: ''}}"
+        "servers: {my-api: {command: x}, my_api: {command: x}, my-db: {command: x}, "
+        "my_db: {command: x, prefix: db}, Git: {command: x, prefix: Git}, git: {command: x}, "
+        "other: {command: x, prefix: third}, third-: {command: x}, bare: {command: x, prefix: ''}}"
     )
     prefixes = {str(name): server.prefix for name, server in config.servers.items()}
     assert prefixes["my_api"] == "my_api"
     assert prefixes["my-api"].startswith("my_api_")
+    assert prefixes["my-db"].startswith("my_db_")
+    assert (prefixes["Git"], prefixes["git"]) == ("Git", "git")
     assert prefixes["other"] == "third"
-    assert prefixes["third"].startswith("third_")
+    assert prefixes["third-"].startswith("third_")
     assert prefixes["bare"] == ""
 
 

@@ -1,8 +1,10 @@
 """What holds for all servers and clients."""
 
+from pathlib import Path
+
 import pytest
 
-from aggregator.config import Settings, ToolSearchMode
+from aggregator.config import Settings, ToolSearchMode, load_config
 from tests.config.reading import config_of, refusal
 
 
@@ -89,3 +91,19 @@ def test_a_wrong_mode_in_the_environment_is_said_to_be_there() -> None:
 
 def test_an_empty_setting_is_as_if_it_were_not_there() -> None:
     assert config_of("servers:\nsurface:\nclients:\n").settings == Settings()
+
+
+def test_skills_begin_beside_the_file_or_at_home(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    path.write_text("servers: {}\nskills: [skills, ~/more]\nfind: [Tools, skill]\n")
+
+    settings = load_config(path, {}).settings
+
+    assert settings.skills == (tmp_path / "skills", Path.home() / "more")
+    assert settings.find == ("tool", "skill")
+    assert config_of("servers: {}\nskills: one\nfind: resource").settings.find == ("resource",)
+
+
+@pytest.mark.parametrize("written", ["[widget]", "{}", "[[tool]]"])
+def test_what_nobody_can_find_is_refused(written: str) -> None:
+    assert "find" in str(refusal(f"servers: {{}}\nfind: {written}"))

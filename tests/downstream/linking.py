@@ -28,6 +28,7 @@ class Client:
     def __init__(self, era: Era = "handshake", **capabilities: Any) -> None:
         self.era: Era = era
         self.key: object = self
+        self.party: object = self
         self.capabilities: JsonObject = capabilities
         self.log_level: str | None = None
         self.told: list[tuple[str, JsonObject]] = []

@@ -51,6 +51,8 @@ class Attendant:
         return {"did": method}
 
     def hear(self, related: RequestId | None, method: str, _params: Params) -> None:
+        if method == "fail":
+            raise TypeError(method)
         self.heard.append((related, method))
 
 
@@ -98,6 +100,44 @@ async def test_a_number_that_comes_back_as_text_is_the_same_number() -> None:
     async with exchanging(script) as exchange:
         script.come(answers("1"))
         assert await request(exchange) == {"of": "1"}
+
+
+async def test_a_number_of_thousands_of_digits_costs_only_its_message() -> None:
+    script = Script()
+    async with exchanging(script) as exchange:
+        script.come(answers("9" * 5000), answers(1))
+        assert await request(exchange) == {"of": 1}
+
+
+async def test_a_notification_that_cannot_be_understood_costs_only_itself(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    script, attendant = Script(), Attendant()
+    odd = JSONRPCNotification(jsonrpc="2.0", method="fail")
+    async with exchanging(script, attendant) as exchange:
+        script.come(odd, JSONRPCNotification(jsonrpc="2.0", method="next"), answers(1))
+        assert await request(exchange) == {"of": 1}
+
+    assert attendant.heard == [(None, "next")]
+    assert "a notification could not be understood" in caplog.text
+
+
+async def test_the_first_of_two_answers_counts() -> None:
+    """Both may have come before whoever waits has had a turn; who has one first is chance."""
+    found = list[dict[str, Any]]()
+
+    async def ask(exchange: Exchange) -> None:
+        found.append(await request(exchange))
+
+    for _ in range(20):
+        script = Script()
+        async with exchanging(script) as exchange, anyio.create_task_group() as group:
+            group.start_soon(ask, exchange)
+            number = (await script.asked()).id
+            twin = JSONRPCResponse(jsonrpc="2.0", id=number, result={"of": "another"})
+            script.come(answers(number), twin)
+
+    assert found == [{"of": 1}] * 20
 
 
 async def test_a_request_that_was_not_delivered_says_why() -> None:

@@ -1,26 +1,40 @@
 """What of a listing is accepted, and what is left of its text."""
 
-import unicodedata
+import sys
+from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.catalog import Offers, Ready
 from aggregator.config import ServerConfig
+from aggregator.downstream.definition import MAX_CHARACTERS, MAX_DESCRIPTION
 from aggregator.downstream.intake import (
-    MAX_DEFINITION_CHARACTERS,
-    MAX_DESCRIPTION,
     MAX_LISTING_CHARACTERS,
+    MAX_LISTING_NODES,
     MAX_REFUSALS,
     MAX_TOOLS,
+    MAX_WITHHELD,
+    PROMPT,
+    RESOURCE,
+    TEMPLATE,
+    TOOL,
+    Admitted,
     Intake,
+    Kind,
     admit,
-    clean,
+    named_tools,
+    prompts_of,
     take_in,
     unmatched,
 )
+from aggregator.downstream.review import restricted, review, reviewed
+from aggregator.effort import finished
 from aggregator.names import ServerName
+from tests.work import TURN_BOUND, calls, longest_turn
 
 SERVER = ServerConfig(
     ServerName("notes"),
@@ -33,6 +47,11 @@ SERVER = ServerConfig(
 
 def tool(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "inputSchema": {"type": "object"}, **more}
+
+
+def told(server: ServerConfig, intake: Intake) -> tuple[str, ...]:
+    """Return what of a configuration holds for no tool."""
+    return tuple(filter(None, unmatched(server, intake)))
 
 
 def test_entries_carry_what_configuration_and_server_say() -> None:
@@ -57,16 +76,42 @@ def test_the_wishes_of_a_server_can_be_ignored() -> None:
     assert (entry.always_load, entry.read_only) == (False, False)
 
 
+def listed(*tools: dict[str, Any]) -> Ready:
+    return Ready(tuple(take_in(ServerConfig(ServerName("s"), "s"), tools)[0]))
+
+
+def test_a_restriction_takes_away_and_gives_nothing() -> None:
+    state = listed(tool("x", annotations={"readOnlyHint": True}), tool("y"))
+    harmless = ServerConfig(ServerName("s"), "other", always_load=True)
+    strict = ServerConfig(ServerName("s"), "other", deny=("y",), trust_annotations=False)
+
+    (entry,) = restricted(strict, state).entries
+
+    assert restricted(harmless, state) is state
+    assert (entry.name, entry.read_only) == ("s__x", False)
+
+
+def test_entries_that_a_review_finds_unchanged_stay_the_same() -> None:
+    """How long each is has been found out already."""
+    state = listed(tool("x"), tool("y"))
+    server = ServerConfig(ServerName("s"), "s", search_hints={"y": "zeppelin"})
+
+    same, hinted = reviewed(server, state).entries
+
+    assert same is state.entries[0]
+    assert hinted.hint == "zeppelin"
+
+
 def test_entries_that_match_no_tool_are_named_with_the_one_that_is_like_them() -> None:
     intake = Intake(allows=SERVER.allows)
     for name in ("create", "search_notes", "dropp_all"):
         intake.add(tool(name))
 
-    assert unmatched(SERVER, intake) == (
+    assert told(SERVER, intake) == (
         "`drop_*` in `tools.deny` matches none of its tools; did you mean `dropp_all`?",
     )
     intake.add(tool("drop_all"))
-    assert unmatched(SERVER, intake) == ()
+    assert told(SERVER, intake) == ()
 
 
 def test_of_a_listing_that_is_empty_or_cut_short_nothing_is_said_to_be_missing() -> None:
@@ -74,7 +119,7 @@ def test_of_a_listing_that_is_empty_or_cut_short_nothing_is_said_to_be_missing()
     cut.add(tool("anything"))
     cut.end("Its listing repeats a page")
 
-    assert unmatched(SERVER, Intake()) == unmatched(SERVER, cut) == ()
+    assert told(SERVER, Intake()) == told(SERVER, cut) == ()
 
 
 def test_an_imitation_of_our_own_tools_is_refused_where_names_have_no_prefix() -> None:
@@ -124,11 +169,103 @@ def test_more_tools_than_anybody_needs_are_cut() -> None:
     assert admitted.refused == (f"It lists more than {MAX_TOOLS:,} tools; the rest is left out",)
 
 
+def test_a_listing_ends_with_more_withheld_tools_than_anybody_has() -> None:
+    asked: list[str] = []
+    intake = Intake(allows=lambda name: bool(asked.append(name)))
+    for number in range(MAX_WITHHELD * 3):
+        intake.add(tool(f"t{number}"))
+
+    assert len(intake.withheld) == MAX_WITHHELD
+    assert len(asked) == MAX_WITHHELD + 1
+    assert intake.is_full
+    assert intake.admitted.refused == (
+        f"It lists more than {MAX_WITHHELD:,} tools that are not allowed; the rest is left out",
+    )
+
+
+def test_a_withheld_tool_that_is_repeated_counts_once() -> None:
+    intake = Intake(allows=lambda name: name != "secret")
+    for name in ["secret"] * (MAX_WITHHELD + 1) + ["open"]:
+        intake.add(tool(name))
+
+    assert [each["name"] for each in intake.admitted.definitions] == ["open"]
+    assert intake.admitted.refused == ()
+
+
+def test_each_tool_is_spelt_once_however_many_entries_match_none() -> None:
+    server = ServerConfig(ServerName("s"), "s", deny=tuple(f"no_{each}" for each in range(10)))
+    intake = Intake(allows=server.allows)
+    for number in range(100):
+        intake.add(tool(f"t{number}"))
+    spelt = 0
+
+    def count(frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal spelt
+        spelt += event == "call" and frame.f_code.co_name == "spellings"
+
+    sys.setprofile(count)
+    try:
+        found = told(server, intake)
+    finally:
+        sys.setprofile(None)
+
+    assert len(found) == 10
+    assert spelt == 100
+
+
 def test_a_megabyte_of_description_is_cut_with_a_mark() -> None:
     ((cut,), _) = (admitted := admit([tool("x", description="a" * (1 << 20))])).definitions, None
 
     assert cut["description"] == "a" * MAX_DESCRIPTION + " […]"
     assert admitted.refused == ()
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [
+        pytest.param([tool("x", description="a\n" * 500_000)], 1, id="a long description"),
+        pytest.param([tool("a\n" * 500_000)], 0, id="a long name"),
+        pytest.param([tool("x", title="a\n" * 120_000)], 1, id="a text of many lines"),
+        pytest.param([tool("x", title="a\x00" * 120_000)], 1, id="a text of one line"),
+        pytest.param([tool("x", **{"a\n" * 120_000: 1})], 1, id="a long key"),
+        pytest.param(
+            [tool("x", **{f"{each}" + "a\n" * 1_000: 1 for each in range(120)})], 1, id="long keys"
+        ),
+        pytest.param([tool(f"t{each}", title="a\n" * 4_000) for each in range(30)], 30, id="texts"),
+        pytest.param([tool(f"t{each}", of=[{}] * 19_000) for each in range(5)], 5, id="values"),
+        pytest.param(
+            [
+                tool(f"t{each}", of={f"p{key}": {"type": "a"} for key in range(4_900)})
+                for each in (1, 2)
+            ],
+            2,
+            id="properties",
+        ),
+        pytest.param([tool("x", of=[0] * 1_000_000)], 0, id="a broad array"),
+        pytest.param(["" for _ in range(100_000)], 0, id="rubbish"),
+    ],
+)
+def test_whatever_is_listed_others_have_their_turn(page: list[Any], number: int) -> None:
+    intake = Intake()
+
+    assert longest_turn(intake.take_in(page)) < TURN_BOUND
+    assert len(intake.admitted.definitions) == number
+
+
+def test_a_long_text_is_cleaned_as_a_short_one_is() -> None:
+    lines = "red \x1b[31malert\x1b[0m\n" * 5_000
+    (cleaned,) = admit([tool("x", title=lines, of=[lines])]).definitions
+
+    assert cleaned["title"] == "red alert\n" * 5_000
+    assert cleaned["of"] == [cleaned["title"]]
+
+
+def test_a_description_is_marked_as_cut_though_little_of_it_can_be_seen() -> None:
+    hidden = "\u200b" * (2 * MAX_DESCRIPTION)
+    (cut,) = admit([tool("x", description=f"seen{hidden}more")]).definitions
+
+    assert cut["description"] == "seen […]"
 
 
 def test_what_is_missing_or_wrong_is_made_good() -> None:
@@ -152,43 +289,13 @@ def test_texts_are_cleaned_at_every_depth() -> None:
     assert cleaned["inputSchema"] == {"properties": {"a": {"enum": ["b", 1, None]}}}
 
 
-@pytest.mark.parametrize(
-    ("hidden", "shown"),
-    [
-        ("\x1b]0;title\x07text", "text"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("a\x00b\x08c\x7fd", "abcd"),
-        ("tag\U000e0041\U000e0042", "tag"),
-        ("bidi\u202e\u2066", "bidi"),
-        ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("private\ue000", "private"),
-        ("selector\U000e0100", "selector"),
-        ("lone\ud800", "lone"),
-        ("line\nbreak\ttab\r", "line\nbreak\ttab\r"),
-        ("naïve café — 日本語 עברית العربية ไทย", "naïve café — 日本語 עברית العربية ไทย"),
-        ("family 👩‍👩‍👧", "family 👩‍👩‍👧"),
-        ("क्‍ष", "क्‍ष"),
-    ],
-)
-def test_hidden_text_is_removed_and_writing_is_kept(hidden: str, shown: str) -> None:
-    assert clean(hidden) == shown
-
-
-@given(st.text())
-def test_cleaning_is_idempotent_and_leaves_nothing_hidden(text: str) -> None:
-    cleaned = clean(text)
-
-    assert clean(cleaned) == cleaned
-    for character in cleaned:
-        assert unicodedata.category(character)[0] != "C" or character in "\n\t\r\u200c\u200d"
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
+@pytest.mark.no_cover
 @given(st.lists(json_values))
 def test_any_listing_is_sorted_out_without_an_error(listing: list[Any]) -> None:
     entries, refused = take_in(SERVER, listing)
@@ -205,9 +312,93 @@ def test_of_a_listing_full_of_rubbish_only_a_few_sentences_are_said() -> None:
 
 
 def test_all_definitions_of_one_listing_together_are_bounded() -> None:
-    size = MAX_DEFINITION_CHARACTERS - 1000
+    size = MAX_CHARACTERS - 1000
     admitted = admit(tool(f"t{number}", title="x" * size) for number in range(200))
 
     kept = len(admitted.definitions)
     assert kept == MAX_LISTING_CHARACTERS // (size + 50)
     assert "the rest is left out" in admitted.refused[-1]
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("kind", [TOOL, PROMPT, RESOURCE, TEMPLATE], ids=lambda kind: kind.noun)
+def test_a_listing_of_nothing_but_numbers_and_empty_objects_is_bounded_too(kind: Kind) -> None:
+    broad: list[Any] = [{}, *[7] * 17_999]
+    admitted = admit(({kind.key: f"x{each}", "of": broad} for each in range(50)), kind=kind)
+
+    assert len(admitted.definitions) == MAX_LISTING_NODES // (len(broad) + 4)
+    assert admitted.refused == (
+        f"It lists more than {MAX_LISTING_NODES:,} values; the rest is left out",
+    )
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("prefix", ["a", ""])
+@pytest.mark.parametrize("name", ["é{}" + "éa" * 120, "mcp_{}_" + "a_" * 120])
+def test_while_thousands_of_tools_are_named_others_have_their_turn(prefix: str, name: str) -> None:
+    server = replace(SERVER, prefix=prefix, others={ServerName("db"): "db"})
+    admitted = Admitted(tuple(tool(name.format(each)) for each in range(1_500)), ())
+
+    assert longest_turn(named_tools(server, admitted)) < TURN_BOUND
+
+
+@pytest.mark.parametrize("prefix", ["a", ""])
+def test_while_another_configuration_is_worked_out_others_have_their_turn(prefix: str) -> None:
+    server = replace(SERVER, prefix=prefix, others={ServerName("db"): "db"} if not prefix else {})
+    names = [f"é{each}" + "éA_" * 80 for each in range(1_500)]
+    entries, _ = take_in(server, map(tool, names))
+    prompts, _ = prompts_of(server, Admitted(tuple({"name": name} for name in names), ()))
+    state = Ready(tuple(entries), offers=Offers(prompts))
+    stricter = replace(server, deny=("*7*", "x?y*"), search_hints={"x": "y"})
+
+    assert longest_turn(review(stricter, state)) < TURN_BOUND
+    known = finished(review(stricter, state))
+    for same in (state, replace(state, since=1.0)):
+        assert calls(lambda same=same: reviewed(stricter, same, known)) < 50
+        assert calls(lambda same=same: restricted(stricter, same, known)) < 50
+    assert reviewed(stricter, state, known) == known.reviewed
+    assert restricted(stricter, state, known) == known.restricted
+    another = replace(state, entries=state.entries[:9])
+    assert len(reviewed(stricter, another, known).entries) < len(another.entries)
+
+
+def test_what_is_withheld_is_worked_out_with_the_rest() -> None:
+    entries, _ = take_in(SERVER, map(tool, ("a", "b", "c")))
+    state = Ready((entries[0],), listed=tuple(entries))
+    stricter = replace(SERVER, deny=("c",))
+    known = finished(review(stricter, state))
+
+    assert restricted(stricter, state, known).entries == (entries[0],)
+    assert restricted(stricter, state, known).listed == tuple(entries[:2])
+    as_listed = Ready(state.listed)
+    assert calls(lambda: reviewed(stricter, as_listed, known)) < 50
+    assert reviewed(stricter, as_listed, known) == Ready(tuple(entries[:2]))
+
+
+def test_while_rules_are_tried_others_have_their_turn() -> None:
+    server = replace(SERVER, deny=("x?y*", "*q7"))
+    intake = Intake(allows=server.allows)
+
+    page = [tool(f"é{each}" + "éA_" * 80) for each in range(1_500)]
+    assert longest_turn(intake.take_in(page)) < TURN_BOUND
+    steps = unmatched(server, intake)
+    assert longest_turn(each for each in steps if each is None) < TURN_BOUND
+
+
+def test_what_matches_none_is_compared_with_few() -> None:
+    server = ServerConfig(ServerName("s"), "s", deny=("abcdefghijklmnop" * 2,))
+    intake = Intake(allows=server.allows)
+    for number in range(500):
+        intake.add(tool(f"{number}_" + "ponmlkjihgfedcba" * 2))
+
+    assert longest_turn(each for each in unmatched(server, intake) if each is None) < TURN_BOUND
+
+
+@pytest.mark.no_cover
+def test_while_thousands_of_tools_are_spelt_others_have_their_turn() -> None:
+    intake = Intake()
+    for number in range(1_500):
+        intake.add(tool(f"é{number}" + "éa" * 120))
+    steps = unmatched(ServerConfig(ServerName("s"), "s"), intake)
+
+    assert longest_turn(each for each in steps if each is None) < TURN_BOUND

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import mcp_types as types
@@ -9,7 +10,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Ready
-from aggregator.downstream.eras import REMEMBERED_FOR, Eras
+from aggregator.config import ServerConfig
+from aggregator.downstream.eras import NEEDED_FOR, REMEMBERED_FOR, Eras
 from aggregator.downstream.exchange import Exchange
 from aggregator.downstream.introduction import (
     PROBE_HEAD_START,
@@ -69,7 +71,8 @@ async def test_a_server_that_starts_is_told_what_the_clients_that_are_there_can_
             met.set()
             await ready(upstream)
 
-    assert server.client["capabilities"] == {"elicitation": {"form": {}}, "roots": {}}
+    told: Json = {"elicitation": {"form": {}}, "roots": {"listChanged": True}}
+    assert server.client["capabilities"] == told
 
 
 async def test_a_server_that_starts_before_any_client_is_told_that_there_may_be_able_ones() -> None:
@@ -140,6 +143,31 @@ def test_an_era_is_remembered_for_a_while_and_forgotten_when_it_has_changed() ->
     eras.note(server, "handshake")
     eras.note(server, "modern")
     assert eras.recall(server) is None
+
+
+def test_an_era_that_a_server_needs_is_remembered_until_it_refuses_that_era() -> None:
+    """Asked again, it would answer in the modern one, and its next question would fail."""
+    server, now = ServerConfig(ServerName("x"), "x", command="serve"), [1000.0]
+    eras = Eras(Notebook(None), clock=lambda: now[0])
+
+    eras.note_need(server)
+    now[0] += REMEMBERED_FOR + 1
+    eras.note(server, "modern")
+    assert eras.recall(server) == "handshake"
+    now[0] += NEEDED_FOR
+    assert eras.recall(server) is None
+    eras.note_need(server)
+    eras.forget(server)
+    assert eras.recall(server) is None
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_configured_era_is_stronger_than_what_is_remembered(era: Era) -> None:
+    plain = ServerConfig(ServerName("x"), "x", command="serve")
+    eras = Eras(Notebook(None))
+    eras.note_need(plain)
+
+    assert eras.recall(replace(plain, era=era)) == era
 
 
 @asynccontextmanager

@@ -8,11 +8,18 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Offers
 from aggregator.config import ServerConfig
-from aggregator.downstream.inventory import MAX_PAGES, Inventory, list_resources, list_tools
-from aggregator.downstream.peer import Peer
+from aggregator.downstream.inventory import (
+    MAX_INSTRUCTIONS,
+    MAX_PAGES,
+    Inventory,
+    list_resources,
+    list_tools,
+)
+from aggregator.downstream.peer import Peer, describe
 from aggregator.names import ServerName
 from tests.downstream.linking import HANDSHAKE, MODERN, Json, linked
 from tests.transports import Script
+from tests.work import TURN_BOUND, counting
 
 pytestmark = pytest.mark.anyio
 
@@ -103,3 +110,18 @@ async def test_a_server_may_have_resources_and_no_templates() -> None:
 
         assert [each.own_uri for each in offers.resources] == ["x://1"]
         assert (offers.templates, offers.completes) == ((), True)
+
+
+async def test_of_what_a_server_says_of_itself_no_more_is_looked_at_than_is_kept() -> None:
+    said = describe(
+        "2025-11-25",
+        {"name": "n\n" * 500_000, "description": "\n" * 500_000 + "a\n" * 500_000},
+        {"instructions": "i\n" * 500_000},
+    )
+
+    with counting() as tally:
+        inventory = await listed(said, {"tools": [tool("one")]})
+
+    assert tally.calls < TURN_BOUND
+    assert inventory.state.about == "i"
+    assert inventory.state.instructions == "i\n" * (MAX_INSTRUCTIONS // 2)

@@ -4,7 +4,7 @@ import pytest
 
 from aggregator.catalog import ServerState
 from aggregator.downstream.news import LinkNews
-from aggregator.downstream.questions import Questions
+from aggregator.downstream.questions import Questions, refuse
 from aggregator.json import JsonObject
 from aggregator.names import ServerName
 
@@ -25,6 +25,8 @@ class Heard:
 
     def logged(self, server: ServerName, params: JsonObject) -> None:
         self.said.append((server, params))
+
+    asked = staticmethod(refuse)
 
 
 async def test_nobody_hears_of_a_process_that_has_not_introduced_itself() -> None:

@@ -76,6 +76,7 @@ async def test_who_was_sent_elsewhere_is_told_once_that_it_has_come_to_its_end(
         questions.note_refusal(refusal, client)
     else:
         await questions.answer(call_of(client), ASK, asked)
+    questions.complete({"elicitationId": ["no", "text"]})
     for _ in range(2):
         questions.complete({"elicitationId": "e1"})
 

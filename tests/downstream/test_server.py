@@ -2,18 +2,24 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import groupby
 from typing import Any
 
 import anyio
 import pytest
+import trio
+from mcp.shared.memory import create_client_server_memory_streams
 from mcp_types import JSONRPCRequest
+from trio.testing import MockClock
 
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import Eras
+from aggregator.downstream.inflight import OVERDUE
 from aggregator.downstream.introduction import Ourselves
+from aggregator.downstream.questions import refuse
 from aggregator.downstream.server import TIMEOUTS_TOLERATED, Downstream
-from aggregator.downstream.transport import Connect
+from aggregator.downstream.transport import Connect, Transport
 from aggregator.errors import CallTimeoutError, ServerUnavailableError
 from aggregator.json import JsonObject
 from aggregator.memory import NoMemory
@@ -21,6 +27,7 @@ from aggregator.names import ServerName
 from tests.downstream.linking import US, Client
 from tests.peers import Mortal, aggregating, failing, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
+from tests.transports import StreamTransport
 
 pytestmark = pytest.mark.anyio
 
@@ -50,6 +57,8 @@ class Fleet:
     def logged(self, server: ServerName, params: JsonObject) -> None:
         self.told.append((server, params))
 
+    asked = staticmethod(refuse)
+
 
 @asynccontextmanager
 async def keeping(connect: Connect, fleet: Fleet) -> AsyncGenerator[Downstream, None]:
@@ -78,7 +87,8 @@ async def test_what_a_server_tells_is_passed_on_under_its_name() -> None:
         shown = repr(downstream)
 
     assert fleet.told == [("db", "x://1"), ("db", {"level": "info", "data": "hello"})]
-    assert [type(state) for state in fleet.states] == [Pending, Ready]
+    # Its prompts and its resources come after its tools.
+    assert [type(state) for state in fleet.states] == [Pending, Ready, Ready, Ready]
     assert shown == "<Downstream db <Link raw handshake 0 in flight> 0 requested>"
 
 
@@ -88,9 +98,10 @@ async def test_a_server_that_is_lost_is_pending_and_then_ready_again() -> None:
         mortal.cut()
         await anyio.sleep(1)
 
-    kinds = [type(state) for state in fleet.states]
-    assert kinds[:3] == [Pending, Ready, Pending]
-    assert kinds[-1] is Ready
+    assert [kind for kind, _ in groupby(map(type, fleet.states))] == [Pending, Ready] * 2
+    back = [state.known for state in fleet.states if isinstance(state, Pending)]
+    assert back[0] is None
+    assert all(isinstance(state, Ready) for state in back[1:])
 
 
 async def test_a_server_that_cannot_be_started_says_why_to_who_calls() -> None:
@@ -120,6 +131,59 @@ async def test_a_server_that_leaves_too_much_unanswered_is_given_up() -> None:
     assert "it did not answer 3 calls in a row" in reasons
 
 
+@pytest.mark.parametrize("reports", [False, True])
+async def test_an_answer_that_came_while_we_were_stopped_is_no_timeout(*, reports: bool) -> None:
+    """SIGSTOP, a closed lid: the time is over, and the answer is there."""
+    go_on = anyio.Event()
+
+    async def work(_context: Dispatch, params: Json) -> Json:
+        if reports:
+            progress = {"progressToken": params["_meta"]["progressToken"], "progress": 1}
+            await server.say("notifications/progress", progress)
+        called.set()
+        await go_on.wait()
+        return {"content": [{"type": "text", "text": "done"}]}
+
+    fleet, server, client = Fleet(), RawServer("handshake"), Client()
+    called, found = anyio.Event(), list[dict[str, Any]]()
+    server.tool("work", work)
+
+    async def call(downstream: Downstream) -> None:
+        found.append(await downstream.request("tools/call", {"name": "work"}, client))
+
+    async with keeping(server.connect, fleet) as downstream, anyio.create_task_group() as group:
+        group.start_soon(call, downstream)
+        await called.wait()
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, MockClock)
+        go_on.set()
+        clock.jump(DB.call_timeout + OVERDUE + 1)
+
+    assert found[0]["content"][0]["text"] == "done"
+    assert len(client.told) == reports
+
+
+async def test_a_server_that_was_starting_while_we_were_stopped_has_its_time_back() -> None:
+    fleet, server, go_on = Fleet(), RawServer("handshake"), anyio.Event()
+
+    @asynccontextmanager
+    async def connect() -> AsyncGenerator[Transport, None]:
+        await go_on.wait()
+        async with server.connect() as transport:
+            yield transport
+
+    async with keeping(connect, fleet):
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, MockClock)
+        clock.jump(10 * DB.connect_timeout)
+        await anyio.sleep(DB.connect_timeout / 2)
+        go_on.set()
+        await anyio.sleep(1)
+
+    # It was not given up, nor is it given up for having taken so long.
+    assert [type(state) for state in fleet.states] == [Pending, Ready, Ready, Ready]
+
+
 async def test_a_server_that_asks_twice_under_one_number_stays_connected() -> None:
     async def ask_twice(_context: Dispatch, _params: Json) -> Json:
         for text in ("One?", "Two?"):
@@ -143,3 +207,31 @@ async def test_a_server_that_asks_twice_under_one_number_stays_connected() -> No
 
     assert [each["content"][0]["text"] for each in results] == ["done", "done"]
     assert server.methods().count("server/discover") == 1
+
+
+class Barred(StreamTransport):
+    """A transport that ends before anything is said, and for which another would do no better."""
+
+    def is_barred(self) -> bool:
+        return True
+
+
+async def test_a_server_that_would_only_do_the_same_again_is_left_until_it_is_called() -> None:
+    attempts: list[float] = []
+
+    @asynccontextmanager
+    async def connect() -> AsyncGenerator[Transport, None]:
+        attempts.append(anyio.current_time())
+        async with create_client_server_memory_streams() as (ours, theirs):
+            await theirs[1].aclose()
+            yield Barred(ours)
+
+    fleet = Fleet()
+    async with keeping(connect, fleet) as downstream:
+        await anyio.sleep(3600)
+        before = len(attempts)
+        downstream.wake()
+        await anyio.sleep(1)
+
+    assert (before, len(attempts)) == (1, 2)
+    assert isinstance(fleet.states[-1], Failed)

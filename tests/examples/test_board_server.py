@@ -10,6 +10,7 @@ from mcp.client.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
 from tests.examples.example_client import Connect, Load
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -152,7 +153,7 @@ async def test_a_handshake_client_is_told_that_the_tools_changed(load: Load):
         assert capability is not None
         assert capability.list_changed is True
         await client.call_tool("enable_sprints", {})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await told.wait()
 
 
@@ -162,7 +163,7 @@ async def test_a_modern_client_is_told_that_the_tools_changed(load: Load):
         client.listen(tools_list_changed=True) as events,
     ):
         await client.call_tool("enable_sprints", {})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert await anext(aiter(events)) == ToolsListChanged()
 
 

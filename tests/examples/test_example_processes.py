@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.examples.example_client import NAMES, SERVERS
+from tests.patience import PATIENCE
 
 ENVELOPE = {
     "_meta": {
@@ -59,7 +60,7 @@ def test_a_server_starts_lists_and_ends_with_its_input(
         process.stdin.flush()
         # Read before the input ends: what is not answered by then is not answered at all.
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
-        rest, errors = process.communicate(timeout=30)
+        rest, errors = process.communicate(timeout=PATIENCE)
     results = {answer["id"]: answer["result"] for answer in answers}
     assert "instructions" in results[1]
     assert len(results[2]["tools"]) >= 10
@@ -70,6 +71,6 @@ def test_a_server_starts_lists_and_ends_with_its_input(
 @pytest.mark.slow
 def test_an_option_that_is_not_there_is_a_usage_error(tmp_path: Path):
     with start("units", tmp_path, "--start-later") as process:
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (2, "")
     assert "unrecognized arguments: --start-later" in errors

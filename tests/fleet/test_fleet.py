@@ -9,10 +9,12 @@ import pytest
 from aggregator.app import IDENTITY
 from aggregator.catalog import Ready
 from aggregator.config import Config
+from aggregator.downstream.slipway import HOLD, Slipway
+from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
-from aggregator.fleet.fleet import STARTING_AT_ONCE, STARTING_PACE, Fleet
+from aggregator.fleet.fleet import STARTING_AT_ONCE, Fleet
 from aggregator.names import ServerName
-from tests.peers import Peer, configured, connect_to, late, never
+from tests.peers import Mortal, Peer, configured, connect_to, late, never
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +27,14 @@ def anyio_backend(virtual_time: object) -> object:
 
 
 @asynccontextmanager
-async def running(config: Config, **ways: object) -> AsyncGenerator[Fleet, None]:
-    fleet = Fleet(config, connect=lambda server: ways[server.name], identity=IDENTITY)  # pyright: ignore[reportArgumentType]
+async def running(config: Config, **ways: Connect) -> AsyncGenerator[Fleet, None]:
+    starting = Fleet(config, connect=lambda server: ways[server.name], identity=IDENTITY)
+    async with kept(starting) as fleet:
+        yield fleet
+
+
+@asynccontextmanager
+async def kept(fleet: Fleet) -> AsyncGenerator[Fleet, None]:
     async with anyio.create_task_group() as group:
         await group.start(fleet.run)
         yield fleet
@@ -78,9 +86,27 @@ async def test_many_servers_start_in_turns_and_none_waits_for_one_that_hangs() -
     ways = {name: never() for name in names} | {"db": connect_to(Peer("query"))}
     async with running(config, **ways) as fleet:
         began = anyio.current_time()
-        await fleet.until_ready(DB)
+        await fleet.until_settled([DB], patience=30)
 
-        assert anyio.current_time() - began == STARTING_PACE
+        assert anyio.current_time() - began == HOLD
+
+
+async def test_servers_start_one_after_the_other_until_there_is_haste() -> None:
+    ways = {f"s{number}": Mortal(late(connect_to(Peer("do")), 1)) for number in range(3)}
+    config = configured({name: {} for name in ways})
+    slipway = Slipway(STARTING_AT_ONCE, is_open=False)
+    starting = Fleet(
+        config, connect=lambda server: ways[server.name], identity=IDENTITY, slipway=slipway
+    )
+    async with kept(starting) as fleet:
+        await anyio.sleep(0.1)
+        assert [way.opened for way in ways.values()] == [[0.0], [], []]
+
+        fleet.hasten()
+        await fleet.until_settled(fleet.now.catalog.servers, patience=30)
+
+        assert [len(way.opened) for way in ways.values()] == [1, 1, 1]
+        assert round(anyio.current_time(), 3) == 1.1
 
 
 async def test_a_server_that_is_no_longer_configured_cannot_be_asked() -> None:

@@ -111,6 +111,43 @@ async def test_what_else_becomes_known_meanwhile_is_shown_too() -> None:
         assert shown.states[ONE] == Ready(tools.entries, version="3")
 
 
+async def test_of_a_server_that_keeps_changing_what_has_been_read_is_shown() -> None:
+    """It changes faster than its tools are read; others have their turn in between."""
+    seen: list[str] = []
+    async with indexing() as shown:
+        shown.report(ONE, ready(ONE, 10 * AT_ONCE, "v0"))
+        shown.report(TWO, ready(TWO, 1))
+        for change in range(1, 20):
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            shown.report(ONE, ready(ONE, 10 * AT_ONCE, f"v{change}"))
+            state = shown.states[ONE]
+            if isinstance(state, Ready):
+                seen.append(state.entries[0].name)
+        assert shown.found("ping") == ["two__ping_0"]
+        await anyio.wait_all_tasks_blocked()
+
+        assert len(set(seen)) >= 5
+        assert shown.states[ONE] == ready(ONE, 10 * AT_ONCE, "v19")
+        assert len(shown.found("v19")) == 10 * AT_ONCE
+        assert len(shown.indexing.index) == 10 * AT_ONCE + 1
+
+
+async def test_a_server_that_left_and_came_back_shows_nothing_of_before() -> None:
+    async with indexing() as shown:
+        shown.report(ONE, ready(ONE, 10 * AT_ONCE, "before"))
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        shown.report(ONE, Pending("lost"))
+        shown.report(ONE, ready(ONE, 10 * AT_ONCE, "after"))
+        seen: list[str] = []
+        for _ in range(50):
+            await anyio.lowlevel.checkpoint()
+            seen += shown.found("before")
+        assert seen == []
+        assert len(shown.found("after")) == 10 * AT_ONCE
+
+
 async def test_a_server_that_left_leaves_nothing() -> None:
     async with indexing() as shown:
         shown.report(ONE, ready(ONE, 3 * AT_ONCE))
@@ -122,3 +159,12 @@ async def test_a_server_that_left_leaves_nothing() -> None:
         await anyio.wait_all_tasks_blocked()
 
         assert shown.found("ping") == ["one__ping_0"]
+
+
+async def test_when_tools_are_shown_it_is_known_how_their_names_may_be_written() -> None:
+    async with indexing() as shown:
+        state = ready(ONE, 20)
+        shown.report(ONE, state)
+        await anyio.wait_all_tasks_blocked()
+
+        assert all("forms" in vars(entry) for entry in state.entries)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState
+from aggregator.catalog import Catalog, Failed, Idle, Pending, Ready, ServerState, ToolEntry
 from aggregator.config import Settings
 from aggregator.config.values import ToolSearchMode
 from aggregator.fleet.now import Now
@@ -109,5 +109,31 @@ def test_any_course_of_reports_leaves_what_the_last_of_each_server_says(
     assert now.catalog == Catalog(last)
     for name in now.catalog.entries:
         assert now.find(name) == name
-    known = {name for each in now.lookup.registers for name, _ in each.tools}
+    known = {tool.name for each in now.lookup.registers for tool in each.tools}
     assert known == set(map(ToolName, now.catalog.entries))
+
+
+def test_a_server_that_went_away_is_known_until_it_is_given_up() -> None:
+    known = offering(DB, "query")
+    now = begun().with_state(DB, known)
+
+    away = now.with_state(DB, Pending("it exited", since=5.0, known=known))
+    assert away.find("db__query") == "db__query"
+    assert DB not in away.catalog.pending
+    idle = now.with_state(DB, Idle(known))
+    assert idle.find("db__query") == "db__query"
+    assert now.with_state(DB, Pending("it exited")).find("db__query") is None
+    assert now.with_state(DB, Failed("it exited")).find("db__query") is None
+
+
+def test_the_name_of_what_was_withheld_is_not_taken_when_its_server_goes() -> None:
+    listed = tuple(ToolEntry(ToolName(each), DB, {"name": each}) for each in ("query", "drop"))
+    other = Ready((ToolEntry(ToolName("drop"), WEB, {"name": "drop"}),))
+    begun = Now.starting(configured({DB: {"prefix": ""}, WEB: {"prefix": ""}}), since=0.0)
+    now = begun.with_state(DB, Ready(listed[:1], listed=listed)).with_state(WEB, other)
+
+    assert now.find("drop") == "drop"
+    assert now.catalog.withheld[ToolName("drop")].server == DB
+    gone = now.with_state(DB, Failed("it exited"))
+    assert gone.find("drop") is None
+    assert gone.lookup.absent("drop") == DB

@@ -1,23 +1,44 @@
 """The file that changes while its servers run."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import anyio
+import keyring
 import mcp_types as types
 import pytest
 from mcp import Client
 
 from aggregator.app import IDENTITY
+from aggregator.catalog import Idle
 from aggregator.config import Config, load_config
+from aggregator.downstream.review import review
+from aggregator.effort import finished
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import MAX_PROBLEM, Reloading
+from aggregator.fleet.shelf import Shelf
 from aggregator.memory import NoMemory
+from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.server import Upstream
-from tests.peers import Era, never, text_of, visiting
+from tests.cli.rings import SilentRing
+from tests.patience import PATIENCE
+from tests.peers import (
+    Era,
+    Peer,
+    aggregating,
+    configured,
+    connect_to,
+    never,
+    ready,
+    text_of,
+    until,
+    visiting,
+)
+from tests.work import calls
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +64,23 @@ async def test_a_valid_change_is_applied(tmp_path: Path) -> None:
 
     assert list(fleet.now.catalog.servers) == ["one", "two"]
     assert fleet.now.problem is None
+
+
+async def test_that_a_broken_file_is_mended_is_said_as_loudly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "servers.yaml"
+    reloading = Reloading(fleet_of(written(path, "one")), {})
+
+    path.write_text("servers: [", encoding="utf-8")
+    reloading.reload()
+    written(path, "one")
+    reloading.reload()
+    written(path, "one", "two")
+    reloading.reload()
+
+    assert [each.levelname for each in caplog.records] == ["ERROR", "WARNING"]
+    assert caplog.messages[-1] == f"{path}: applied"
 
 
 async def test_a_configuration_is_expected_before_it_is_applied(tmp_path: Path) -> None:
@@ -87,7 +125,8 @@ async def test_clients_are_told_that_the_file_is_not_in_use(
 ) -> None:
     """A person who edited it looks there, and not into a log."""
     path = tmp_path / "servers.yaml"
-    fleet = fleet_of(written(path, "one"))
+    # Nobody who could still be starting: an overview would wait for them.
+    fleet = fleet_of(written(path))
     upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), path))
     reloading = Reloading(fleet, {})
     documents: list[dict[str, Any]] = []
@@ -103,7 +142,7 @@ async def test_clients_are_told_that_the_file_is_not_in_use(
         path.write_text("servers: [", encoding="utf-8")
         reloading.reload()
         await look()
-        written(path, "one")
+        written(path)
         reloading.reload()
         await look()
 
@@ -171,7 +210,7 @@ async def test_changes_are_followed_until_the_file_says_not_to(tmp_path: Path) -
     path = tmp_path / "servers.yaml"
     fleet = fleet_of(written(path, "one"))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(Reloading(fleet, {}).follow)
             await anyio.wait_all_tasks_blocked()
@@ -188,7 +227,7 @@ async def test_an_edit_before_the_file_is_followed_is_not_missed(tmp_path: Path)
     fleet = fleet_of(written(path, "one"))
     written(path, "one", "two")
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             changed = fleet.changed
             group.start_soon(Reloading(fleet, {}).follow)
@@ -196,3 +235,130 @@ async def test_an_edit_before_the_file_is_followed_is_not_missed(tmp_path: Path)
             group.cancel_scope.cancel()
 
     assert list(fleet.now.catalog.servers) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("device", "problem"),
+    [(None, "cannot be read: nobody writes to this pipe"), ("/dev/zero", "is larger than 1 MiB")],
+)
+async def test_what_is_no_file_is_reported_and_freezes_nothing(
+    tmp_path: Path, device: str | None, problem: str
+) -> None:
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    path.unlink()
+    if device is None:
+        os.mkfifo(path)
+    else:
+        path.symlink_to(device)
+
+    Reloading(fleet, {}).reload()
+
+    assert fleet.now.problem == f"`servers.yaml`: {problem}"
+    assert list(fleet.now.catalog.servers) == ["one"]
+
+
+async def test_an_env_file_that_is_no_file_freezes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "servers.yaml"
+    fleet = fleet_of(written(path, "one"))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    lines = (f"  {name}: {{command: x, envFile: {name}}}" for name in ("pipe", "endless"))
+    path.write_text("\n".join(("servers:", *lines)), encoding="utf-8")
+
+    Reloading(fleet, {}).reload()
+
+    found = {name: server.problem or "" for name, server in fleet.now.config.servers.items()}
+    assert "nobody writes to this pipe" in found[ServerName("pipe")]
+    assert "is not an env file" in found[ServerName("endless")]
+
+
+async def test_a_keyring_that_is_silent_takes_nothing_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, silent = tmp_path / "servers.yaml", SilentRing()
+    fleet = fleet_of(written(path, "one"))
+    path.write_text("servers: {one: {command: x, env: {A: '${keyring:A}'}}}\n", encoding="utf-8")
+    monkeypatch.setattr("aggregator.config.keychain.PATIENCE", 0.01)
+    before = keyring.get_keyring()
+    keyring.set_keyring(silent)
+    try:
+        Reloading(fleet, {}).reload()
+    finally:
+        silent.unlocked.set()
+        keyring.set_keyring(before)
+
+    assert fleet.now.config.servers[ServerName("one")].problem is None
+    assert "the keyring did not answer within 0.01 s; unlock it" in (fleet.now.problem or "")
+
+
+async def test_a_keyring_that_waits_for_a_person_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+    path, silent = tmp_path / "servers.yaml", SilentRing()
+    fleet = fleet_of(written(path, "one"))
+    path.write_text("servers: {two: {command: x, env: {A: '${keyring:A}'}}}\n", encoding="utf-8")
+    before = keyring.get_keyring()
+    keyring.set_keyring(silent)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(Reloading(fleet, {}).renew)
+            await anyio.to_thread.run_sync(silent.heard.wait, PATIENCE)
+            assert list(fleet.now.catalog.servers) == ["one"]
+            silent.unlocked.set()
+    finally:
+        silent.unlocked.set()
+        keyring.set_keyring(before)
+
+    assert list(fleet.now.catalog.servers) == ["two"]
+
+
+NAME = ServerName("a")
+
+
+def many(number: int) -> Peer:
+    return Peer(*(f"t{each}" for each in range(number)))
+
+
+async def cost_of_other_rules(number: int) -> int:
+    """Count what is called to apply what was worked out for so many tools."""
+    stricter = configured({"a": {"deny": ("t7",), "search_hints": {"t8": "x"}}})
+    async with aggregating({"a": connect_to(many(number))}) as upstream:
+        await ready(upstream)
+        fleet = upstream.fleet
+        await until(lambda: len(fleet.now.catalog.entries) == number, lambda: fleet.changed)
+        # What is shown says how it differs, and so is another value than what was listed.
+        found = {NAME: finished(review(stricter.servers[NAME], fleet.now.catalog.known[NAME]))}
+        cost = calls(lambda: fleet.reconfigure(stricter, found))
+        assert "a__t7" not in fleet.now.catalog.entries
+        return cost
+    raise AssertionError
+
+
+async def cost_of_another_server(number: int, directory: Path) -> int:
+    """Count what is called to add a server of which so many tools are known."""
+    peers = {"a": connect_to(many(number)), "b": connect_to(Peer("one"))}
+    shelf = Shelf(directory)
+    async with aggregating(peers, shelf=shelf) as upstream:
+        await ready(upstream)
+    shelf.save()
+    async with aggregating(peers, shelf=Shelf(directory), without="a") as upstream:
+        fleet = upstream.fleet
+        cost = calls(lambda: fleet.reconfigure(configured({"a": {}, "b": {}})))
+        await until(lambda: len(fleet.now.catalog.entries) > number, lambda: fleet.changed)
+        assert isinstance(fleet.now.catalog.servers[NAME], Idle)
+        return cost
+    raise AssertionError
+
+
+async def test_what_was_worked_out_beforehand_is_not_worked_out_again() -> None:
+    few, more = await cost_of_other_rules(100), await cost_of_other_rules(400)
+
+    assert (more - few) / 300 < 10
+
+
+async def test_what_an_added_server_offered_is_read_while_others_have_their_turn(
+    tmp_path: Path,
+) -> None:
+    few = await cost_of_another_server(100, tmp_path / "few")
+    more = await cost_of_another_server(400, tmp_path / "more")
+
+    assert (more - few) / 300 < 1

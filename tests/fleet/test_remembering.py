@@ -13,6 +13,7 @@ from anyio import from_thread
 from aggregator.fleet.remembering import SAVING_PAUSE, save_news
 from aggregator.memory import Batch, Notebook, Sections
 from aggregator.signals import Signal
+from tests.patience import PATIENCE
 from tests.peers import Peer, aggregating, connect_to, ready
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,7 @@ async def test_a_fact_noted_at_any_moment_of_a_save_is_saved_too(
             from_thread.run_sync(book.put, "clients", spied(f"later {looks}", note_more), looks)
 
     book.put("clients", spied("early", note_more), 0)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(save_news, book, book.news)
             while looks < moment or book.has_news:
@@ -154,3 +155,28 @@ class TestOverTime:
             group.cancel_scope.cancel()
 
         assert facts(path, "clients") == {"one": 1, "two": 2}
+
+
+async def test_where_no_thread_can_be_started_a_fact_waits_for_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, tried = tmp_path / "state.json", anyio.Event()
+    book = Watched(path)
+
+    async def refuse(*_arguments: object) -> None:
+        tried.set()
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("aggregator.fleet.remembering.SAVING_PAUSE", 0.01)
+    async with anyio.create_task_group() as group:
+        with monkeypatch.context() as world:
+            world.setattr("anyio.to_thread.run_sync", refuse)
+            group.start_soon(save_news, book, book.news)
+            book.put("clients", "one", 1)
+            await tried.wait()
+        book.put("clients", "two", 2)
+        with anyio.move_on_after(PATIENCE):
+            await book.settled.wait()
+        group.cancel_scope.cancel()
+
+    assert facts(path, "clients") == {"one": 1, "two": 2}

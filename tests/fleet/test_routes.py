@@ -1,16 +1,19 @@
 """Which template describes a URI, and whose it is."""
 
-import time
+import re
+from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.catalog import Catalog, Failed, Offers, Pending, Ready, ResourceEntry
+from aggregator.effort import Effort
 from aggregator.fleet.routes import Route, Routes, marked
-from aggregator.fleet.templates import MAX_PARTS, MAX_URI, parse
+from aggregator.fleet.templates import MAX_PARTS, MAX_URI, Address, parse
 from aggregator.names import ServerName
 from aggregator.upstream.seal import VALID_FOR, Binding, ForeignStateError, Sealer
+from tests.work import BOUND, calls
 
 SEGMENT = st.text(st.characters(min_codepoint=48, max_codepoint=122), min_size=1, max_size=8)
 
@@ -36,7 +39,7 @@ def test_a_template_describes_what_it_says(template: str, uri: str, *, fits: boo
     parsed = parse(template)
 
     assert parsed is not None
-    assert parsed.matches(uri) is fits
+    assert parsed.matches(Address(uri)) is fits
 
 
 @given(st.lists(SEGMENT, min_size=1, max_size=5))
@@ -44,18 +47,31 @@ def test_what_was_made_of_a_template_is_described_by_it(values: list[str]) -> No
     template = parse("x://" + "/".join(f"{{v{n}}}" for n in range(len(values))))
 
     assert template is not None
-    assert template.matches("x://" + "/".join(each.replace("/", "_") for each in values))
+    uri = "x://" + "/".join(each.replace("/", "_") for each in values)
+    assert template.matches(Address(uri))
 
 
-def test_an_ambiguous_template_takes_no_longer_than_its_length_times_the_uri() -> None:
-    template = parse("x:" + "{+a}a" * ((MAX_PARTS - 2) // 2))
-    began = time.perf_counter()
+def test_an_ambiguous_template_takes_no_longer_than_its_parts_times_the_uri() -> None:
+    text = "x:" + "{+a}a" * ((MAX_PARTS - 2) // 2)
+    template = parse(text)
+    address = Address("x:" + "a" * (MAX_URI - 3) + "b")
 
     assert template is not None
-    assert not template.matches("x:" + "a" * (MAX_URI - 3) + "b")
-    assert time.perf_counter() - began < 1
+    assert calls(lambda: template.matches(address)) < 500
+    assert not template.matches(address)
     assert parse("{a}" * MAX_PARTS) is None
-    assert not template.matches("x:" + "a" * MAX_URI)
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "/", "ab", "{x}", "{+y}"]), max_size=8).map("".join)
+
+
+@given(PIECES, st.text("ab/", max_size=10))
+def test_a_template_describes_what_a_pattern_would(text: str, uri: str) -> None:
+    parsed = parse(text)
+    pattern = text.replace("{x}", "[^/]*").replace("{+y}", ".*")
+
+    assert parsed is not None
+    assert parsed.matches(Address(uri)) == bool(re.fullmatch(pattern, uri))
 
 
 def resource(server: str, **definition: str) -> ResourceEntry:
@@ -74,6 +90,62 @@ def test_the_template_that_pins_down_most_has_a_uri() -> None:
     assert routes.find("x://b/1") == Route(ServerName("wide"), "x://b/1")
     assert routes.find("y://b/1") is None
     assert routes.find("aggregator://nobody/x://a") is None
+
+
+def offering(server: str, templates: Iterable[str]) -> Ready:
+    entries = tuple(resource(server, uriTemplate=each) for each in templates)
+    return Ready(offers=Offers(templates=entries))
+
+
+AMBIGUOUS = ["x://{a}{b}/{c}/", "x://{+a}a{+b}a{+c}/", "{+a}" + "a{b}" * 20]
+
+
+@pytest.mark.parametrize("length", [40, 400, MAX_URI])
+@pytest.mark.parametrize("ambiguous", AMBIGUOUS)
+def test_five_thousand_templates_cost_no_more_than_one_effort(ambiguous: str, length: int) -> None:
+    """Also while another server has the template that fits."""
+    many, other = ServerName("many"), ServerName("other")
+    states = {
+        many: offering("many", [f"{ambiguous}{each}" for each in range(5_000)]),
+        other: offering("other", ["x://{+all}"]),
+    }
+    uri = "x://" + "a" * (length - 4)
+    routes = Routes(Catalog(states))
+
+    assert calls(lambda: routes.find(uri)) < BOUND
+    assert routes.find(uri) == Route(other, uri)
+
+
+def test_it_is_known_when_not_every_template_could_be_tried() -> None:
+    few, all_tried = Effort(100), Effort()
+    routes = Routes(
+        Catalog({ServerName("a"): offering("a", (f"x://{{a}}-{n}" for n in range(500)))})
+    )
+
+    assert routes.find("x://z-499", effort=all_tried) == Route(ServerName("a"), "x://z-499")
+    assert not all_tried.fell_short
+    assert routes.find("x://z-499", effort=few) is None
+    assert few.fell_short
+
+
+TEMPLATES = st.lists(
+    st.lists(
+        st.sampled_from(["x://", "a", "/", "{x}", "{+y}", "{/z}", "a" * 40, "{", "}"]), max_size=40
+    ).map("".join),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(TEMPLATES, st.integers(1, 1_000), st.text("ax/:b", max_size=200), st.integers(1, 20))
+@settings(deadline=None, max_examples=30)
+def test_no_templates_that_can_be_made_up_cost_more_than_one_effort(
+    templates: list[str], times: int, uri: str, repeated: int
+) -> None:
+    listed = [f"{each}{n}" for n in range(times) for each in templates]
+    routes = Routes(Catalog({ServerName("a"): offering("a", listed)}))
+
+    assert calls(lambda: routes.find("x://" + uri * repeated)) < BOUND
 
 
 def test_a_resource_of_nobody_goes_to_who_linked_to_it_or_to_the_only_one_with_any() -> None:
@@ -131,3 +203,27 @@ def test_a_token_is_of_no_use_for_anything_else(other: Binding) -> None:
 def test_what_is_no_token_is_refused(token: object) -> None:
     with pytest.raises(ForeignStateError):
         Sealer().open(token, BINDING, 0.0)
+
+
+def test_what_is_shown_of_a_resource_leads_to_the_server_that_lists_it() -> None:
+    bank, other = ServerName("bank"), ServerName("other")
+    uris = ("docs://guide", "aggregator://bank/vault://key", "Catalog://lock/bank")
+    listed = {
+        name: Ready(
+            offers=Offers(resources=tuple(ResourceEntry(name, {"uri": uri}) for uri in uris))
+        )
+        for name in (bank, other)
+    }
+    alone = Routes(Catalog({other: listed[other]}))
+    both = Routes(Catalog(listed))
+
+    assert alone.shown_uri(listed[other].offers.resources[0]) == "docs://guide"
+    assert alone.leads_to(other, "docs://guide")
+    # Who comes first has it as soon as both are there.
+    assert not both.leads_to(other, "docs://guide")
+    for entry in listed[other].offers.resources:
+        shown = both.shown_uri(entry)
+        assert shown == marked(other, entry.own_uri)
+        assert both.leads_to(other, shown)
+        assert both.find(shown) == Route(other, entry.own_uri)
+        assert not both.leads_to(bank, shown)

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from aggregator.fleet.watching import LOOKING, SETTLING, changes
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -65,7 +66,7 @@ async def test_a_file_is_followed_to_where_a_link_leads(tmp_path: Path) -> None:
         lambda: second.write_text("four", encoding="utf-8"),
         stop,
     ]
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
             await anyio.wait_all_tasks_blocked()
@@ -74,7 +75,17 @@ async def test_a_file_is_followed_to_where_a_link_leads(tmp_path: Path) -> None:
     assert told == ["two", "three", "four"]
 
 
-@pytest.mark.parametrize("change", [rewrite, replace, remove, swap_link])
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_endless(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("change", [rewrite, replace, remove, swap_link, make_pipe, make_endless])
 async def test_a_change_is_told_once(tmp_path: Path, change: Callable[[Path], None]) -> None:
     path = tmp_path / "file"
     path.write_text("one", encoding="utf-8")
@@ -85,7 +96,7 @@ async def test_a_change_is_told_once(tmp_path: Path, change: Callable[[Path], No
             told.append(None)
             group.cancel_scope.cancel()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
             await anyio.wait_all_tasks_blocked()
@@ -100,7 +111,7 @@ async def test_a_change_since_the_file_was_read_is_told(tmp_path: Path) -> None:
     path.write_text("two", encoding="utf-8")
     known = sha256(b"one").digest()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with aclosing(changes(path, known)) as changed:
             told = await anext(changed)
 
@@ -117,7 +128,7 @@ async def test_what_leaves_the_content_alone_is_not_told(tmp_path: Path) -> None
             told.append(path.read_text(encoding="utf-8"))
             group.cancel_scope.cancel()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
             await anyio.wait_all_tasks_blocked()
@@ -141,7 +152,7 @@ async def test_a_file_that_goes_and_comes_back_with_its_directory_is_followed(
         async for _ in changes(path):
             (back if gone.is_set() else gone).set()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
             await anyio.wait_all_tasks_blocked()
@@ -160,7 +171,7 @@ async def test_a_change_during_another_is_told(tmp_path: Path) -> None:
     path.write_text("one", encoding="utf-8")
     told: list[str] = []
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with aclosing(changes(path, sha256(b"nothing").digest())) as changed:
             async for _ in changed:
                 told.append(path.read_text(encoding="utf-8"))
@@ -196,3 +207,24 @@ class TestOverTime:
             path.write_text("another", encoding="utf-8")
 
         assert told[0] - written <= LOOKING + SETTLING
+
+
+async def test_a_pipe_that_has_been_read_changes_only_when_a_file_takes_its_place(
+    tmp_path: Path,
+) -> None:
+    path, known = tmp_path / "file", sha256(b"one").digest()
+    os.mkfifo(path)
+    told: list[str] = []
+
+    async def follow() -> None:
+        async for _ in changes(path, known):
+            told.append(path.read_text(encoding="utf-8"))
+            group.cancel_scope.cancel()
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            replace(path)
+
+    assert told == ["two"]

@@ -163,6 +163,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.no_cover
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON))
 def test_any_result_passes_unchanged(result: dict[str, Any]):

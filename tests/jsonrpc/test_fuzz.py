@@ -11,6 +11,7 @@ from aggregator.jsonrpc.framing import Framing
 from tests.census import Census
 from tests.downstream.stdio.running import faulty, running, watched
 from tests.faults import DAMAGE
+from tests.patience import PATIENCE
 
 LINES = 100_000
 LIMIT = 20_000
@@ -33,16 +34,17 @@ def damaged(random: Random) -> bytes:
     return bytes(line)
 
 
+@pytest.mark.no_cover
 @pytest.mark.slow
 def test_no_line_is_too_much_for_the_decoder():
     random = Random(20260728)  # noqa: S311 - the same damage in every run
     framing = Framing(LIMIT)
     slowest = 0.0
     for _ in range(LINES):
-        started = time.perf_counter()
+        started = time.thread_time()
         for line in framing.feed(damaged(random) + b"\n"):
             assert decode(line, LIMIT)
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.thread_time() - started)
     assert slowest < 1
     assert framing.pending_bytes == 0
 
@@ -51,9 +53,9 @@ def test_no_line_is_too_much_for_the_decoder():
 @pytest.mark.anyio
 async def test_a_server_that_sends_nothing_but_damage_is_still_there_afterwards(census: Census):
     async with watched(census) as watchdog, running(faulty(), watchdog) as server:
-        with anyio.fail_after(60):
-            damage = await server.text("fault", kind="mutations", size=LINES // 2)
+        with anyio.fail_after(PATIENCE):
+            damage = await server.text("fault", kind="mutations", size=LINES // 8)
             assert damage == "after the damage"
             assert await server.text("echo", text="unharmed") == "unharmed"
         assert len(server.logged) == 5
-        assert server.child.noise_count > LINES // 10
+        assert server.child.noise_count > LINES // 40

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from aggregator.jsonrpc.decoding import decode
-from aggregator.jsonrpc.weight import SLACK, is_affordable
+from aggregator.jsonrpc.weight import (
+    COUNTED_BYTES,
+    SLACK,
+    UNWEIGHED_BYTES,
+    is_affordable,
+    weighing,
+)
 
 LIMIT = 1 << 20
 
@@ -39,6 +45,35 @@ def test_structure_without_end_is_not(unit: str):
     assert "would take too much memory" in str(failed)
 
 
+LARGER = 16 * LIMIT
+
+
+@pytest.mark.parametrize("unit", ["1" * 40 + ",", "1" * 4000 + ",", "[[[[]]]],"])
+@pytest.mark.parametrize("size", [4 * LIMIT, LARGER - 100])
+def test_what_takes_longer_than_it_is_large_is_not(unit: str, size: int):
+    assert not is_affordable(answer(f'{{"a":[{filled(unit, size)}0]}}'), LARGER)
+
+
+def test_one_object_of_countless_keys_is_not():
+    keys = ",".join(f'"{number:06x}":0' for number in range(300_000))
+    assert not is_affordable(answer(f"{{{keys}}}"), LARGER)
+
+
+@pytest.mark.parametrize("unit", ['"ab",', "1234,", '"\\\\",', r'"\\\"",', "{},"])
+def test_a_long_line_is_weighed_in_steps_that_do_not_grow_with_it(unit: str):
+    line = answer(f'{{"a":[{filled(unit, 2 * LIMIT)}0]}}')
+    steps = sum(1 for _ in weighing(line, LARGER))
+    assert steps >= UNWEIGHED_BYTES // COUNTED_BYTES
+
+
+@settings(deadline=None)
+@given(st.text(alphabet='\\",a', max_size=12))
+def test_a_block_may_end_within_an_escape(text: str):
+    """What is only text is told from what is not wherever the line is cut."""
+    line = answer(json.dumps({"rows": [text + ",[[[[" * 3] * 30_000}))
+    assert is_affordable(line, LARGER)
+
+
 def test_what_is_between_strings_is_counted_however_the_blocks_fall():
     rows = json.dumps([{"a,{[": ",{[" * 5}] * 2000)
     assert is_affordable(answer(f'{{"rows":{rows}}}'), LIMIT)
@@ -51,6 +86,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.no_cover
 @settings(deadline=None, max_examples=50)
 @given(JSON)
 @example(json.loads("[" * 90 + "]" * 90))

@@ -17,7 +17,9 @@ from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.patience import REQUEST_TIME
 from aggregator.upstream.http.serving import Access, Listener
+from aggregator.upstream.http.site import MAX_SESSIONS
 from aggregator.upstream.server import Upstream
+from tests.patience import PATIENCE
 from tests.peers import MODES, Era, aggregating
 
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -47,7 +49,7 @@ class Open:
         """Be a client of it."""
         async with (
             httpx2.AsyncClient(
-                headers=self.credentials, timeout=30, trust_env=False, verify=NO_CERTIFICATES
+                headers=self.credentials, timeout=PATIENCE, trust_env=False, verify=NO_CERTIFICATES
             ) as http,
             Client(
                 streamable_http_client(self.url, http_client=http), mode=MODES[era], **options
@@ -62,12 +64,19 @@ async def door(
     directory: Path,
     settings: Settings | None = None,
     patience: float = REQUEST_TIME,
+    max_sessions: int = MAX_SESSIONS,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
     said: list[str] = []
     token_file = directory / "http-token"
-    access = Access(Binding("127.0.0.1", 0), token_file, patience=patience, say=said.append)
+    access = Access(
+        Binding("127.0.0.1", 0),
+        token_file,
+        patience=patience,
+        max_sessions=max_sessions,
+        say=said.append,
+    )
     listener = Listener(access)
     stop = anyio.Event()
     token = token_file.read_text().strip()

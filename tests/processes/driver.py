@@ -14,10 +14,10 @@ import anyio.abc
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent
 FAULTY = ROOT / "tests" / "faulty.py"
-PATIENCE = 20
-"""Seconds anything here may take: these processes share the machine with all other tests."""
 
 
 class Aggregator:

@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from tests.processes.driver import PATIENCE, aggregator, faulty, texts
+from tests.patience import PATIENCE
+from tests.processes.driver import aggregator, faulty, texts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -40,6 +43,28 @@ async def test_a_slow_server_holds_up_nobody_and_is_there_in_the_end(
     assert [tool["name"] for tool in listed] == ["ToolSearch", "CallTool", "CallReadOnlyTool"]
     assert "slow" in texts(search)
     assert "slow__echo" in texts(waited)
+    assert "hello" in texts(called)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_that_starts_a_process_for_each_call_finds_and_calls(
+    tmp_path: Path, era: str
+) -> None:
+    servers = {f"s{number}": faulty() for number in range(3)}
+    found: dict[str, Any] = {}
+    for attempt in range(5):
+        # Where nothing is remembered, and again if the machine needs longer to start them than a
+        # search waits for it: that says nothing about the search.
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        async with aggregator(directory, servers, era=era) as client:
+            found = await client.call("ToolSearch", query="echo")
+        if not found["_meta"]["aggregator/search"]["pending_mcp_servers"]:
+            break
+    async with aggregator(tmp_path, servers, era=era) as client:
+        called = await client.call("CallTool", name="s2__echo", arguments={"text": "hello"})
+
+    assert all(f"{name}__echo" in texts(found) for name in servers)
     assert "hello" in texts(called)
 
 
@@ -100,30 +125,41 @@ async def test_a_signal_ends_it_quietly(tmp_path: Path, number: signal.Signals) 
 
 
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
-    stubborn = faulty("ok", "--ignore-eof", "--ignore-term")
+    log = tmp_path / "received"
+    os.mkfifo(log)
+    stubborn = faulty("ok", "--ignore-eof", "--ignore-term", "--log", str(log))
 
-    async with aggregator(tmp_path, {"two": stubborn}) as client:
-        await client.call("ToolSearch", query="", wait=15)
-        client.signal(signal.SIGTERM)
-        with anyio.move_on_after(0.5):
-            await client.process.wait()
-        client.signal(signal.SIGTERM)
+    with log.open("r+b", buffering=0) as received:
+        async with aggregator(tmp_path, {"two": stubborn}) as client:
+            await client.call("ToolSearch", query="", wait=15)
+            client.signal(signal.SIGTERM)
+            await until_read(received, b"end of input\n")
+            client.signal(signal.SIGTERM)
 
-        assert await client.ended() == 128 + signal.SIGTERM
+            assert await client.ended() == 128 + signal.SIGTERM
+
+
+async def until_read(pipe: FileIO, words: bytes) -> None:
+    """Read a pipe until it has said something."""
+    said = b""
+    with anyio.fail_after(PATIENCE):
+        while words not in said:
+            await anyio.wait_readable(pipe)
+            said += pipe.read(1 << 16)
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("line", [b"nonsense", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"id": 1}'])
 async def test_a_line_that_cannot_be_read_is_answered_and_harms_nothing(
-    tmp_path: Path, era: str, line: bytes
+    tmp_path: Path, era: str
 ) -> None:
     async with aggregator(tmp_path, {}, era=era) as client:
-        await client.write(line)
-        complaint = await client.read()
-        listed = await client.ask("tools/list")
+        for line in (b"nonsense", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"id": 1}'):
+            await client.write(line)
+            complaint = await client.read()
+            listed = await client.ask("tools/list")
 
-    assert complaint["error"]["code"] == -32700
-    assert "result" in listed
+            assert complaint["error"]["code"] == -32700, line
+            assert "result" in listed, line
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -159,3 +195,26 @@ async def test_a_changed_file_is_applied_and_leaves_other_servers_alone(tmp_path
     assert "still there" in texts(still)
     assert texts(after) == texts(before)
     assert log.read_text(encoding="utf-8").count('"tools/list"') == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_server_has_what_programs_need_and_nothing_that_is_not_its_own(
+    tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = {"HTTPS_PROXY": "http://proxy", "SSL_CERT_FILE": "/ca.pem", "UV_CACHE_DIR": "/cache"}
+    for name, value in {**needed, "GITHUB_TOKEN": "canary", "UV_PUBLISH_TOKEN": "canary"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TEAM_NAME", "blue")
+    servers = {"plain": faulty(), "team": {**faulty(), "inheritEnv": ["TEAM_*"]}}
+
+    async with aggregator(tmp_path, servers, era=era, env={"LEVEL": "debug"}) as client:
+        plain, team = [
+            json.loads(texts(await client.call(f"{name}__environment")))["environ"]
+            for name in servers
+        ]
+
+    for name, value in {**needed, "LEVEL": "debug", "PATH": os.environ["PATH"]}.items():
+        assert plain[name] == team[name] == value
+    assert "canary" not in {*plain.values(), *team.values()}
+    assert "TEAM_NAME" not in plain
+    assert team["TEAM_NAME"] == "blue"

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from mcp import Client, StdioServerParameters
 
+from tests.patience import PATIENCE
 from tests.peers import error_of, text_of
 from tests.processes.driver import ROOT, faulty
 
@@ -62,7 +63,7 @@ class Visitor:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something holds that only an announcement can bring about."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while not condition():
                 await self._heard.wait()
 

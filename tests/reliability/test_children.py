@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
 
+from aggregator.config.inheritance import Environment
 from aggregator.downstream.stdio.watchdog import COOKIE
 from tests.soak.client import aggregator, faulty, text_of
 
@@ -56,8 +56,9 @@ async def test_a_child_is_given_a_few_variables_its_own_and_no_descriptor(
         os.close(read)
         os.close(write)
 
-    expected = {*DEFAULT_INHERITED_ENV_VARS, "OWN", COOKIE, "LC_CTYPE"}
-    assert set(told["environ"]) <= expected
+    inherited = Environment({**os.environ, "XDG_STATE_HOME": ""}).inherited(())
+    assert set(told["environ"]) <= {*inherited, "OWN", COOKIE, "LC_CTYPE"}
+    assert "SOMEBODY_ELSES_TOKEN" not in told["environ"]
     assert told["environ"]["OWN"] == "mine"
     # The fourth is the directory it reads to find them out.
     assert told["descriptors"] == [0, 1, 2, 3]

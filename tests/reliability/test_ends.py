@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.soak.ends import measure
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -21,7 +22,6 @@ async def test_a_killed_aggregator_leaves_no_server_behind(tmp_path: Path) -> No
 
     assert ending.processes == 12
     assert ending.left == ()
-    assert ending.seconds <= 3
 
 
 async def test_a_signal_ends_it_in_time_although_calls_and_servers_hang(tmp_path: Path) -> None:
@@ -29,4 +29,4 @@ async def test_a_signal_ends_it_in_time_although_calls_and_servers_hang(tmp_path
 
     assert ending.status == 0
     assert ending.left == ()
-    assert ending.exited <= 10
+    assert ending.exited <= PATIENCE

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import anyio
 import anyio.abc
 import mcp_types as types
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
@@ -93,6 +94,7 @@ class Fickle:
         self._way.cut()
 
 
+@pytest.mark.no_cover
 @given(
     plan=st.lists(st.sampled_from(["ready", "refused", "hangs", "missing", "odd"]), max_size=12),
     events=st.lists(st.one_of(st.just("cut"), st.just("call"), st.floats(0.01, 100)), max_size=15),
@@ -192,6 +194,7 @@ STEPS: st.SearchStrategy[tuple[str, Any]] = st.one_of(
 )
 
 
+@pytest.mark.no_cover
 @given(steps=st.lists(STEPS, max_size=25))
 @settings(max_examples=60, deadline=None)
 def test_each_call_has_one_outcome_and_none_is_run_twice(steps: list[tuple[str, Any]]) -> None:

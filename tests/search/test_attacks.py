@@ -134,6 +134,7 @@ def test_who_repeats_a_request_has_one_of_the_first_places():
     assert sum(name.startswith("evil__") for name in found) == 1
 
 
+@pytest.mark.no_cover
 @pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
 @pytest.mark.parametrize("task", ["livemcpbench/steps", "livemcpbench/route"])
 @pytest.mark.parametrize("attack", sorted({*KNOWING} - {"none"}))
@@ -141,6 +142,7 @@ def test_who_stuffs_or_copies_takes_little(attack: str, task: str):
     assert surviving(build, task, attack) >= 0.95 * surviving(build, task, "none")
 
 
+@pytest.mark.no_cover
 @pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
 @pytest.mark.parametrize("attack", MADE_TO_ORDER)
 def test_who_knows_every_request_takes_one_place_at_most(attack: str):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import ToolEntry
 from aggregator.search.analysis import documents
+from aggregator.search.concepts import Alternative, Concept, Request
 from aggregator.search.naming import Called
 from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.ranking import pick
@@ -60,7 +61,12 @@ def fused(had: list[Had], close: Nearness, limit: int, whole: float = inf) -> li
         for at, (name, each) in enumerate(found.items())
     ]
     suspicion = index_of(*tools).suspicion
-    return pick(scores, limit, suspicion, WEIGHTS, whole=whole, near=close)
+    return pick(scores, limit, suspicion, WEIGHTS, request=asking(whole), near=close)
+
+
+def asking(whole: float) -> Request:
+    """Return a request of one word that is worth as much."""
+    return Request(("word",), (Concept("word", (Alternative("word", whole),)),), ())
 
 
 def tools_of(scores: list[Score]) -> list[ToolEntry]:

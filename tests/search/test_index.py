@@ -4,6 +4,7 @@ import subprocess
 import sys
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def filled(catalog: Tools, arrival: list[str]) -> Index:
     return index
 
 
+@pytest.mark.no_cover
 @given(catalogs, queries, st.randoms(use_true_random=False))
 def test_the_order_of_arrival_changes_nothing(catalog: Tools, query: str, random: Random):
     arrival = sorted(catalog)
@@ -55,6 +57,7 @@ def test_a_server_that_left_and_came_back_was_never_away(catalog: Tools, query: 
     assert search(index, query) == before
 
 
+@pytest.mark.no_cover
 @given(catalogs, queries)
 def test_removing_everything_leaves_nothing(catalog: Tools, query: str):
     index = filled(catalog, sorted(catalog))
@@ -123,6 +126,7 @@ def test_the_nearest_names_are_suggested():
     assert nearest("github__creat_isue", known)[0] == "github__create_issue"
     assert nearest("Slack send", known, limit=1) == ["slack__send_message"]
     assert nearest("qqqq", known) == []
+    assert nearest("gti", ["github", "gitlab", "git"])[0] == "git"
     assert nearest("x" * 10_000, known) == []
 
 

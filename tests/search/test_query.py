@@ -1,5 +1,7 @@
 """Every text is a query: the grammar, form by form."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from aggregator.search.query import Keywords, Overview, Query, Select, parse_query
 
 
-def words(text: str, *terms: str, **rest: tuple[str, ...]) -> Keywords:
+def words(text: str, *terms: str, **rest: Any) -> Keywords:
     return Keywords(text, terms, **rest)
 
 
@@ -63,10 +65,20 @@ def test_any_text_is_a_query(text: str):
 def test_a_long_query_is_read_within_bounds():
     query = parse_query("word " * 2000)
     assert isinstance(query, Keywords)
-    assert len(query.text) <= 1024
-    assert len(query.terms) == 32
+    assert len(query.text) <= 4096
+    assert len(query.terms) == 400
 
 
 def test_a_long_selection_keeps_whole_names():
     names = [f"github__a_rather_long_name_of_a_tool_{n}" for n in range(40)]
     assert parse_query("select:" + ",".join(names)) == Select(tuple(names))
+
+
+def test_a_kind_narrows_and_is_no_word_to_rank_by():
+    assert parse_query("kind:prompt review") == Keywords(
+        "kind:prompt review", ("review",), kinds=("prompt",)
+    )
+    assert parse_query("KIND:Skills|prompts,tool") == Keywords(
+        "KIND:Skills|prompts,tool", kinds=("tool", "prompt", "skill")
+    )
+    assert parse_query("kind:widget") == Keywords("kind:widget", ("kind:widget",))

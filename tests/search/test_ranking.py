@@ -202,3 +202,87 @@ def test_a_name_of_common_words_is_found_among_thousands():
 def test_a_tool_without_a_word_in_its_name_is_found_by_its_description():
     index = index_of(entry("!!!__???", "Fold a paper crane"))
     assert search(index, "paper crane") == ["!!!__???"]
+
+
+@pytest.mark.parametrize("text", ["read a file", "read_file", "file contents"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.",
+        "Deprecated, please use read_text_file instead. Read the contents of a file.",
+        "Read the contents of a file (deprecated since 2.0).",
+        "Read the contents of a file. This tool is deprecated.",
+    ],
+)
+def test_what_is_deprecated_comes_after_what_took_its_place(text: str, said: str):
+    index = index_of(
+        entry("files__read_file", said),
+        entry("files__read_text_file", "Read the complete contents of a file as text."),
+        entry("files__move_file", "Move or rename files and directories."),
+    )
+
+    assert search(index, text)[:2] == ["files__read_text_file", "files__read_file"]
+
+
+def test_what_a_deprecated_tool_names_stands_in_for_it():
+    index = index_of(
+        entry("files__read_file", "Read a file as text. DEPRECATED: Use read_text_file instead."),
+        entry("files__text", "Text."),
+        entry("files__read_media_file", "Read an image or audio file. Read a file whole."),
+        entry("files__read_multiple_files", "Read files, file by file: read a file, read files."),
+        entry("files__read_text_file", "Complete contents from the file system as text."),
+        entry("other__read_text_file", "Something else altogether."),
+    )
+
+    assert search(index, "read a file")[0] == "files__read_text_file"
+
+
+@pytest.mark.parametrize(
+    "about", ["Check if packages are deprecated", "Deprecated packages of a project, as a list"]
+)
+def test_what_is_about_deprecated_things_is_not_deprecated(about: str):
+    index = index_of(
+        entry("npm__list_packages", about),
+        entry("npm__packages_listed_by_name", "List packages by name"),
+    )
+
+    assert search(index, "list packages")[0] == "npm__list_packages"
+
+
+def test_every_need_of_a_long_request_has_a_place():
+    codes = [
+        entry(f"qr{number}__make_code", f"Generate a QR code for an invitation link, kind {number}")
+        for number in "abcdef"
+    ]
+    uuid = entry("ids__random_uuid", "Generate a random UUID")
+    calendar = entry("dates__republican", "Convert a date to the French Republican calendar")
+    request = (
+        "I am organizing a surprise birthday party for my best friend and need your help. Can you "
+        "generate a QR code for the link of the invitation that everybody gets by mail? Also, I "
+        "want to convert the date of it to the French Republican calendar to give the party a "
+        "unique theme. Additionally, I need a random UUID for the reservation."
+    )
+
+    found = search(index_of(*codes, calendar, uuid), request)
+
+    assert {"ids__random_uuid", "dates__republican"} <= set(found)
+
+
+def test_what_stands_at_the_end_of_a_long_request_counts():
+    request = "please " + "do whatever else is to be done " * 30 + "and resize my photograph"
+    photo = entry("images__resize", "Resize a photograph")
+
+    assert search(index_of(entry("a__do", "Do what is to be done"), photo), request, 2)[0] == (
+        "images__resize"
+    )
+
+
+def test_tools_of_one_server_are_no_copies_of_each_other():
+    there = entry("mojang__uuid_to_username", "Turn an UUID into a username")
+    back = entry("mojang__username_to_uuid", "Turn a username into an UUID")
+    others = [entry(f"s{n}__lookup", "Look up the username of a player") for n in range(4)]
+
+    assert set(search(index_of(*others, there, back), "uuid username", 2)) == {
+        "mojang__uuid_to_username",
+        "mojang__username_to_uuid",
+    }

@@ -12,7 +12,10 @@ from aggregator.search.query import Keywords, parse_query
 from aggregator.search.words import words
 from benchmarks.retrieval import DATA, build, evaluation, index_of
 
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
+pytestmark = [
+    pytest.mark.no_cover,
+    pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project"),
+]
 
 FLOORS = {
     "livemcpbench/steps": 0.88,

@@ -1,6 +1,6 @@
 """Definitions come from servers nobody checked: anything may be in them, and much of it."""
 
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -76,9 +76,9 @@ def test_a_huge_definition_costs_no_more_than_a_large_one(kind: str):
     else:
         properties = {"x": {"enum": [f"choice{n}" for n in range(100_000)]}}
     huge = entry("a__huge", description, inputSchema={"properties": properties})
-    began = perf_counter()
+    began = thread_time()
     (document,) = documents(ServerName("a"), [huge])
-    assert perf_counter() - began < 0.5
+    assert thread_time() - began < 0.5
     assert len(document.terms) < 1000
 
 

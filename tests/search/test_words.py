@@ -102,3 +102,12 @@ def test_the_tables_are_read():
     assert shares()["get"] > shares()["task"] > 0
     assert stem("please") not in topics()
     assert "help" in faint()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [("notion", "note", "not"), ("comment", "com"), ("plane", "plan"), ("author", "auth")],
+)
+def test_words_that_only_look_like_forms_of_each_other_are_told_apart(others: tuple[str, ...]):
+    assert len({stem(word) for word in others}) == len(others)
+    assert stem(others[0] + "s") == stem(others[0])

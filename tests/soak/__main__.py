@@ -1,8 +1,9 @@
 """Measure what `docs/reliability.md` says, row by row.
 
-python -m tests.soak [--quick] [ROW ...]
+python -m tests.soak [--quick] [--minutes N] [--seed N] [ROW ...]
 """
 
+import argparse
 import os
 import signal
 import sys
@@ -13,8 +14,11 @@ from pathlib import Path
 import anyio
 
 from tests.soak import (
+    answers,
     canaries,
+    costly,
     crowd,
+    day,
     edits,
     ends,
     hangs,
@@ -23,8 +27,14 @@ from tests.soak import (
     mutations,
     neighbours,
     stalls,
+    standstills,
     storms,
 )
+
+
+class BrokenPromiseError(Exception):
+    """Something was measured that must not be."""
+
 
 Row = Callable[[Path, bool], AsyncIterator[str]]
 """Yields the lines of one row; the directory is its own, and `quick` makes it shorter."""
@@ -111,6 +121,12 @@ async def mutation_row(directory: Path, quick: bool) -> AsyncIterator[str]:
 async def stall_row(directory: Path, quick: bool) -> AsyncIterator[str]:
     found = await stalls.during_calls(directory)
     found += await stalls.during_listings(directory, 100 if quick else 5_000)
+    found += await standstills.measure(directory)
+    found += await answers.during_requests(directory)
+    found += await answers.during_listening(directory, 8_000)
+    found += await answers.during_changes(directory, 20 if quick else 100)
+    for kind in costly.CROWDS:
+        found += await answers.during_crowds(directory, kind)
     found.sort(key=lambda stall: stall.busy)
     for stall in found[-10:]:
         work, late = 1000 * stall.busy, 1000 * stall.late
@@ -147,6 +163,24 @@ async def edit_row(directory: Path, quick: bool) -> AsyncIterator[str]:
     yield f"applied after {max(found.seconds):.2f} s at the most, {len(found.trouble)} bugs logged"
 
 
+def day_row(minutes: float | None, seed: int) -> Row:
+    """Make the row of a day that long."""
+
+    async def row(directory: Path, quick: bool) -> AsyncIterator[str]:
+        length = minutes or (1 if quick else 8)
+        servers, lulls = (6 if quick else 20), max(4, round(2 * length))
+        found = await day.measure(
+            directory, servers=servers, seconds=60 * length, lulls=lulls, seed=seed
+        )
+        yield f"{length:g} minutes, {servers} servers, half of them ill-treated, seed {seed}"
+        for line in day.table(found):
+            yield line
+        if any(found.failures().values()):
+            raise BrokenPromiseError
+
+    return row
+
+
 ROWS: Mapping[str, Row] = {
     "kills": kill_row,
     "neighbours": neighbour_row,
@@ -163,18 +197,35 @@ ROWS: Mapping[str, Row] = {
 }
 
 
-async def main(names: list[str], quick: bool) -> None:
-    for name in names or ROWS:
+async def main(rows: Mapping[str, Row], quick: bool) -> int:
+    """Measure rows; return the exit status."""
+    status = 0
+    for name, row in rows.items():
         load = os.getloadavg()[0]
         sys.stdout.write(f"{name} (load of the machine {load:.1f})\n")
         with tempfile.TemporaryDirectory() as directory:
-            async for line in ROWS[name](Path(directory), quick):
-                sys.stdout.write(f"  {line}\n")
-                sys.stdout.flush()
+            try:
+                async for line in row(Path(directory), quick):
+                    sys.stdout.write(f"  {line}\n")
+                    sys.stdout.flush()
+            except BrokenPromiseError:
+                status = 1
+    return status
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m tests.soak")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join([*ROWS, "day"]))
+    parser.add_argument("--quick", action="store_true", help="a short version")
+    parser.add_argument("--minutes", type=float, help="how long the day is; default: 8")
+    parser.add_argument("--seed", type=int, default=7, help="of the day's misfortunes")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    words = [word for word in sys.argv[1:] if word != "--quick"]
-    if unknown := [word for word in words if word not in ROWS]:
-        sys.exit(f"There is no row {', '.join(unknown)}. The rows are {', '.join(ROWS)}.")
-    anyio.run(main, words, "--quick" in sys.argv)
+    given = arguments()
+    known = {**ROWS, "day": day_row(given.minutes, given.seed)}
+    if unknown := [word for word in given.rows if word not in known]:
+        sys.exit(f"There is no row {', '.join(unknown)}. The rows are {', '.join(known)}.")
+    wanted = {name: known[name] for name in given.rows or known}
+    sys.exit(anyio.run(main, wanted, given.quick))

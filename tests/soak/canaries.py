@@ -64,7 +64,7 @@ async def measure(directory: Path, commands: Sequence[str] = COMMANDS) -> Findin
         f"{where} in {place}"
         for place, text in seen.items()
         for canary, where in garden.planted.items()
-        if canary in text
+        if canary in text and not _is_kept(where, place)
     ]
     return Findings(len(garden.planted), tuple(seen), tuple(found))
 
@@ -136,7 +136,12 @@ def _run(command: str, directory: Path) -> str:
     return done.stdout + done.stderr
 
 
+def _is_kept(where: str, place: str) -> bool:
+    """Whether it is there on purpose: stats tell what was searched for, and nothing else."""
+    return where == "a query" and place.startswith("state: ") and "/stats/" in place
+
+
 def _state(directory: Path) -> Iterator[tuple[str, str]]:
     for path in (directory / "state").rglob("*"):
         if path.is_file():
-            yield path.name, path.read_text(errors="replace")
+            yield str(path.relative_to(directory)), path.read_text(errors="replace")

@@ -161,6 +161,10 @@ def is_ready(server: Mapping[str, Any]) -> bool:
     return server["state"] == "ready"
 
 
+def is_error(answer: Mapping[str, Any]) -> bool:
+    return "error" in answer or answer["result"].get("isError", False)
+
+
 def text_of(answer: Mapping[str, Any]) -> str:
     """Return what a model would read of an answer."""
     if "error" in answer:

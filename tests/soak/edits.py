@@ -73,6 +73,17 @@ class Log:
             while not any(line.endswith(words) for line in self.lines[since:]):
                 await self._more.wait()
 
+    async def word(self, beginning: str) -> str:
+        """Wait for a word that begins so."""
+        with anyio.fail_after(PATIENCE):
+            while not (found := self._words(beginning)):
+                await self._more.wait()
+        return found[0]
+
+    def _words(self, beginning: str) -> list[str]:
+        words = " ".join(self.lines).split()
+        return [word for word in words if word.startswith(beginning)]
+
     def trouble(self) -> list[str]:
         """Return what only bugs bring about."""
         return [line for line in self.lines if "internal error" in line or "Traceback" in line]

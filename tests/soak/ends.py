@@ -24,7 +24,7 @@ MANNERS = (
 QUARTER = ((), (), (), ("--ignore-eof", "--ignore-term"))
 """How they behave when it is told to stop: one in four ignores whatever it is told."""
 
-GIVEN_UP = 20.0
+GIVEN_UP = 60.0
 """Seconds after which what is left is taken to stay."""
 
 
@@ -48,26 +48,26 @@ async def measure(directory: Path, number: signal.Signals, count: int) -> Ending
     servers = {f"s{each}": _server(manners[each % len(manners)]) for each in range(count)}
     async with aggregator(directory, servers) as client:
         await client.ready()
-        cookies = {_cookie(client)}
+        cookies = {cookie_of(client.process.pid)}
         for each in range(0, count, 10):
             call: Json = {"name": f"s{each}__wait", "arguments": {}}
             await client.send("tools/call", call)
-        processes = len(_family(cookies))
+        processes = len(family(cookies))
         client.process.send_signal(number)
         began = time.monotonic()
         exited = list[float]()
         gone = list[float]()
         async with anyio.create_task_group() as group:
             group.start_soon(_await_exit, client, began, exited)
-            group.start_soon(_await_ends, cookies, began, gone)
-    left = tuple(str(each) for each in _family(cookies))
+            group.start_soon(await_ends, cookies, began, gone)
+    left = tuple(str(each) for each in family(cookies))
     return Ending(processes, gone[0], left, exited[0], client.process.returncode)
 
 
-async def _await_ends(cookies: set[str], began: float, gone: list[float]) -> None:
+async def await_ends(cookies: set[str], began: float, gone: list[float]) -> None:
     """Wait until nothing carries the cookies, or for too long."""
     with anyio.move_on_after(GIVEN_UP):
-        while left := _family(cookies):
+        while left := family(cookies):
             await ended(each.pid for each in left)
             await anyio.lowlevel.checkpoint()
     gone.append(time.monotonic() - began)
@@ -82,15 +82,16 @@ async def _await_exit(client: Client, began: float, exited: list[float]) -> None
     exited.append(time.monotonic() - began)
 
 
-def _cookie(client: Client) -> str:
-    """Find what marks the servers of this run."""
+def cookie_of(pid: int) -> str:
+    """Find what marks the servers of an aggregator."""
     prefix = f"{COOKIE}=".encode()
-    for process in descendants(client.process.pid):
+    for process in descendants(pid):
         for variable in environment(process.pid).split(b"\0"):
             if variable.startswith(prefix):
                 return variable.removeprefix(prefix).decode()
     raise AssertionError("no server carries a cookie")
 
 
-def _family(cookies: set[str]) -> list[Seen]:
+def family(cookies: set[str]) -> list[Seen]:
+    """Return the processes that carry one of the cookies and have not ended."""
     return [each for each in carrying(cookies) if each.state not in "ZX"]

@@ -11,7 +11,7 @@ import anyio
 
 from aggregator.eras import Era
 from tests.faults import DAMAGE
-from tests.soak.client import INTRODUCTION, Client, aggregator, faulty, text_of
+from tests.soak.client import INTRODUCTION, PATIENCE, Client, aggregator, faulty, text_of
 
 CHECKED_EVERY = 500
 """Lines after which a whole request must be answered."""
@@ -93,7 +93,7 @@ async def from_server(directory: Path, lines: int) -> Damage:
         number = 0
         while damage.lines < lines:
             # What comes back may be damage too, with this call's id on it.
-            with anyio.move_on_after(30) as scope:
+            with anyio.move_on_after(PATIENCE) as scope:
                 await client.call("one__fault", kind="mutations", size=CHECKED_EVERY)
             damage.unanswered += scope.cancelled_caught
             for _ in range(20):
@@ -109,7 +109,7 @@ async def from_server(directory: Path, lines: int) -> Damage:
 async def _check(client: Client, damage: Damage) -> None:
     """Call something whole in between."""
     began = time.perf_counter()
-    with anyio.move_on_after(10) as scope:
+    with anyio.move_on_after(PATIENCE) as scope:
         answer = await client.request("tools/list")
         damage.unanswered += "result" not in answer
     damage.unanswered += scope.cancelled_caught
@@ -119,7 +119,7 @@ async def _check(client: Client, damage: Damage) -> None:
 
 
 async def _finish(client: Client, damage: Damage) -> None:
-    with anyio.move_on_after(10):
+    with anyio.move_on_after(PATIENCE):
         damage.alive = text_of(await client.call("one__echo", text="whole")) == "whole"
 
 

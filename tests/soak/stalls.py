@@ -27,8 +27,8 @@ from aggregator.config import load_config
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import standard_streams
 from tests.faults import FAULTS
-from tests.peers import ready
-from tests.soak.client import INTRODUCTION, ROOT, Servers, faulty
+from tests.peers import Era, ready
+from tests.soak.client import ENVELOPE, INTRODUCTION, ROOT, Servers, faulty
 
 MEBIBYTE = 1 << 20
 
@@ -160,7 +160,9 @@ class Running:
 
 
 @asynccontextmanager
-async def in_process(directory: Path, servers: Servers) -> AsyncGenerator[Running, None]:
+async def in_process(
+    directory: Path, servers: Servers, era: Era = "handshake"
+) -> AsyncGenerator[Running, None]:
     """Run the aggregator here, in front of real servers."""
     path = directory / "servers.yaml"
     settings = {"servers": servers, "watch": False, "state": False}
@@ -173,9 +175,10 @@ async def in_process(directory: Path, servers: Servers) -> AsyncGenerator[Runnin
     ):
         group.start_soon(serve_client, upstream, streams)
         group.start_soon(pipes.read)
-        await pipes.request("initialize", INTRODUCTION)
-        pipes.write({"method": "notifications/initialized"})
-        await pipes.request("tools/list", {})
+        if era == "handshake":
+            await pipes.request("initialize", INTRODUCTION)
+            pipes.write({"method": "notifications/initialized"})
+        await pipes.request("tools/list", {} if era == "handshake" else {"_meta": ENVELOPE})
         group.start_soon(probe.run)
         yield Running(upstream, pipes, probe)
         group.cancel_scope.cancel()
@@ -184,6 +187,8 @@ async def in_process(directory: Path, servers: Servers) -> AsyncGenerator[Runnin
 
 async def during_calls(directory: Path, kinds: Sequence[str] = tuple(FAULTS)) -> list[Stall]:
     """Have a server do each fault, and return the longest stall of each."""
+    # As the command itself does when it has been loaded.
+    garbage.begin()
     servers = {"bad": faulty(callTimeout=2), "good": faulty()}
     async with in_process(directory, servers) as running:
         await ready(running.upstream)

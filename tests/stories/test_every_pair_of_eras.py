@@ -7,6 +7,7 @@ import anyio.lowlevel
 import mcp_types as types
 import pytest
 
+from tests.patience import PATIENCE
 from tests.peers import (
     ERAS,
     Era,
@@ -73,7 +74,7 @@ async def test_a_changed_list_downstream_is_followed(client_era: Era, server_era
         await ready(upstream)
         async with visiting(upstream, client_era, message_handler=hear) as client:
             before = [tool.name for tool in (await client.list_tools()).tools]
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 async with anyio.create_task_group() as group:
                     if client_era == "modern":
                         group.start_soon(keep_listening, client)
@@ -96,7 +97,7 @@ async def test_a_cancelled_call_is_cancelled_on_its_server(
         await ready(upstream)
         async with visiting(upstream, client_era) as client, anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "slow__block")
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await peer.blocked.wait()
                 group.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
@@ -127,7 +128,7 @@ async def test_a_large_listing_is_read_without_holding_up_requests() -> None:
         await ready(upstream)
         async with visiting(upstream, "handshake") as client:
             called = await client.call_tool("big__tool_7", {})
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while len(upstream.fleet.index) < 1200:
                     await anyio.lowlevel.checkpoint()
             found = await client.call_tool("ToolSearch", {"query": "tool 777", "max_results": 1})

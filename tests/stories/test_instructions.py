@@ -15,6 +15,7 @@ from tests.peers import (
     configured,
     connect_to,
     ready,
+    text_of,
     visiting,
 )
 
@@ -30,20 +31,29 @@ def anyio_backend(virtual_time: object) -> object:
 
 @pytest.mark.parametrize(("era", "told"), [("handshake", GROWS), ("modern", RELAYS)])
 async def test_a_client_is_told_how_tools_reach_it_in_its_era(era: Era, told: str) -> None:
+    info = types.Implementation(name="made-up", version="1")
+
     async with aggregating({"db": connect_to(Peer("query"))}) as upstream:
-        async with visiting(upstream, era) as client:
+        async with visiting(upstream, era, client_info=info) as client:
             search = (await client.list_tools()).tools[0]
 
             assert told in (client.instructions or "")
             assert told in (search.description or "")
 
 
-async def test_a_client_that_is_known_is_told_what_holds_for_it() -> None:
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_that_is_known_is_told_what_holds_for_it(era: Era) -> None:
     info = types.Implementation(name="claude-code", version="2.1.0")
 
     async with aggregating({"db": connect_to(Peer("query"))}) as upstream:
-        async with visiting(upstream, "handshake", client_info=info) as client:
-            assert RELAYS in (client.instructions or "")
+        await ready(upstream)
+        async with visiting(upstream, era, client_info=info) as client:
+            missing = await client.call_tool("CallTool", {"name": "no"})
+
+            # It has a `ToolSearch` of its own, which answers a model that means ours.
+            assert (client.instructions or "").startswith("`mcp__<server>__ToolSearch` finds")
+            assert "Call a found tool with `mcp__<server>__CallTool`" in (client.instructions or "")
+            assert "Use `mcp__<server>__ToolSearch` to find the right name" in text_of(missing)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -63,4 +73,4 @@ async def test_who_connects_after_a_reload_is_told_of_the_servers_there_are_then
         await ready(upstream)
         upstream.fleet.reconfigure(configured({"new": {}}))
         async with visiting(upstream, era) as client:
-            assert (client.instructions or "").endswith("- new")
+            assert (client.instructions or "").startswith("`ToolSearch` finds tools of new,")

@@ -1,8 +1,11 @@
 """Calls that are written in an odd way, and calls that a server has no room for."""
 
+from typing import Any
+
 import anyio
 import mcp_types as types
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.peers import ERAS, Era, Peer, aggregating, connect_to, error_of, ready, text_of, visiting
@@ -64,3 +67,80 @@ async def test_a_server_without_a_queue_is_busy_only_while_it_works(era: Era) ->
 
     assert text_of(told[0]) == "work: {}"
     assert error_of(told[1]) == {"kind": "busy", "server": "db"}
+
+
+COUNTING = {
+    "inputSchema": {
+        "type": "object",
+        "properties": {"count": {"type": "integer"}, "note": {"type": "string"}},
+        "required": ["count"],
+    }
+}
+
+
+async def through(client: Client, tool: str, way: str, arguments: dict[str, Any]) -> Any:
+    """Call a tool by its own name, or through a meta-tool."""
+    if way == "own name":
+        return await client.call_tool(tool, arguments)
+    return await client.call_tool(way, {"name": tool, "arguments": arguments})
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("way", ["own name", "CallTool"])
+async def test_a_wrong_type_is_put_right_for_a_tool_that_was_shown_too(way: str, era: Era) -> None:
+    peer = Peer(tally=COUNTING)
+
+    async with aggregating({"db": connect_to(peer)}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            await client.call_tool("ToolSearch", {"query": "tally"})
+            await through(client, "db__tally", way, {"count": "3", "note": None})
+            await through(client, "db__tally", way, {"count": 3, "note": "x"})
+            told = await through(client, "db__tally", way, {"count": "three"})
+            await through(client, "db__tally", way, {"count": "three"})
+
+    # What cannot be put right is told; who insists is answered by the server.
+    assert "count: must be integer" in text_of(told)
+    sent = [arguments for _, arguments in peer.calls]
+    assert sent == [{"count": 3}, {"count": 3, "note": "x"}, {"count": "three"}]
+
+
+class Refusing(Peer):
+    """A server that answers calls with an error of the protocol."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("work")
+        self._code = code
+        self.add_request_handler("tools/call", types.CallToolRequestParams, self._refuse)
+
+    async def _refuse(self, _ctx: object, _params: object) -> types.CallToolResult:
+        raise MCPError(self._code, "No such row", {"row": 7})
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_error_of_a_server_is_a_result_only_through_a_meta_tool(era: Era) -> None:
+    async with aggregating({"db": connect_to(Refusing(types.INVALID_PARAMS))}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            told = await through(client, "db__work", "CallTool", {})
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("db__work")
+
+    assert told.is_error
+    assert text_of(told) == "The call failed with error -32602: No such row"
+    assert error_of(told) == {"kind": "server-error", "code": -32602, "data": {"row": 7}}
+    assert (caught.value.code, caught.value.message) == (types.INVALID_PARAMS, "No such row")
+    assert caught.value.data == {"row": 7}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_error_that_asks_something_of_the_client_stays_one(era: Era) -> None:
+    asking = Refusing(types.URL_ELICITATION_REQUIRED)
+
+    async with aggregating({"db": connect_to(asking)}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            with pytest.raises(MCPError) as caught:
+                await through(client, "db__work", "CallTool", {})
+
+    assert caught.value.code == types.URL_ELICITATION_REQUIRED

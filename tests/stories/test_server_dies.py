@@ -1,9 +1,8 @@
 """A server that goes away costs only itself, and comes back by itself."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import pairwise
-from typing import Any
 
 import anyio
 import mcp_types as types
@@ -11,6 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending
+from aggregator.downstream.server import AWAY
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.names import ServerName
 from tests.peers import (
@@ -22,6 +22,8 @@ from tests.peers import (
     connect_to,
     error_of,
     failing,
+    keep_listening,
+    late,
     never,
     ready,
     text_of,
@@ -35,6 +37,16 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend(virtual_time: object) -> object:
     return virtual_time
+
+
+def in_turn(*ways: Connect) -> Connect:
+    """Connect in one way after the other, and in the last for good."""
+    left = list(ways)
+
+    def connect() -> AbstractAsyncContextManager[Transport]:
+        return left.pop(0)() if len(left) > 1 else left[0]()
+
+    return connect
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -82,20 +94,17 @@ async def test_a_server_that_had_been_ready_is_restarted_at_once(era: Era) -> No
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_always_load_tools_leave_the_list_with_their_server(era: Era) -> None:
+async def test_always_load_tools_leave_the_list_with_a_server_that_does_not_come_back(
+    era: Era,
+) -> None:
     mortal = Mortal(connect_to(Peer("query")))
-    connects: list[Connect] = [mortal, never()]
-
-    def next_connect() -> Any:
-        return connects.pop(0)() if len(connects) > 1 else connects[0]()
-
     options = {"always_load": True}
-    async with aggregating({"db": next_connect}, db=options) as upstream:
+    async with aggregating({"db": in_turn(mortal, never())}, db=options) as upstream:
         async with visiting(upstream, era) as client:
             await ready(upstream)
             there = [tool.name for tool in (await client.list_tools()).tools]
             mortal.cut()
-            await anyio.sleep(1)
+            await anyio.sleep(AWAY + 0.5)
             gone = [tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools]
             search = await client.call_tool("ToolSearch", {"query": "query"})
 
@@ -168,3 +177,53 @@ async def test_a_tool_that_nobody_offers_is_a_protocol_error_with_the_nearest_na
 
     assert caught.value.code == types.INVALID_PARAMS
     assert "`mail__send_mail`" in str(caught.value)
+
+
+@pytest.mark.parametrize("comes_back", ["the same", "with more", "never"])
+async def test_a_crash_is_told_to_clients_only_if_it_changes_what_they_know(
+    client_era: Era, server_era: Era, comes_back: str
+) -> None:
+    peer = Peer("query")
+    mortal = Mortal(connect_to(peer, server_era))
+    db = in_turn(mortal, never() if comes_back == "never" else late(mortal, 4))
+    told: list[float] = []
+
+    async def hear(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            told.append(anyio.current_time())
+
+    async with (
+        aggregating({"db": db}, db={"always_load": True}) as upstream,
+        visiting(upstream, client_era, message_handler=hear) as client,
+        anyio.create_task_group() as group,
+    ):
+        await ready(upstream)
+        if client_era == "modern":
+            group.start_soon(keep_listening, client)
+        before = (await client.list_tools()).tools
+        await anyio.sleep(100)
+        told.clear()
+        began = anyio.current_time()
+        mortal.cut()
+        if comes_back == "with more":
+            peer.tools["drop"] = {"description": "Drops it"}
+        await anyio.sleep(1)
+        assert (await client.list_tools(cache_mode="refresh")).tools == before
+        await anyio.sleep(100)
+        times = {"the same": [], "with more": [4], "never": [AWAY]}
+        assert [round(when - began) for when in told] == times[comes_back]
+        group.cancel_scope.cancel()
+
+
+async def test_a_call_of_a_tool_waits_for_its_server_to_come_back(client_era: Era) -> None:
+    mortal = Mortal(connect_to(Peer("query")))
+
+    async with aggregating({"db": in_turn(mortal, late(mortal, 4))}) as upstream:
+        async with visiting(upstream, client_era) as client:
+            await ready(upstream)
+            await anyio.sleep(100)
+            mortal.cut()
+            await anyio.sleep(1)
+            answer = await client.call_tool("db__query", {})
+
+    assert text_of(answer) == "query: {}"

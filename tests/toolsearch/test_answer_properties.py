@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.catalog import Failed, Pending
-from aggregator.toolsearch import parse_search, unseen_problem
+from aggregator.toolsearch import parse_search, unfit
 from tests.toolsearch.test_arguments import JSON, KEYS
 from tests.toolsearch.test_conform import SCHEMAS
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, answer, ask, entry_of, ready, tool, view_of
@@ -61,7 +61,7 @@ def test_any_definition_can_be_told(schema: Any, description: str):
 
     assert len(found.text) <= 8000
     assert all(each.isprintable() for each in found.text.split("\n"))
-    assert unseen_problem(entry_of(definition), ["x"], max_chars=500)
+    assert unfit(entry_of(definition), ["x"], max_chars=500)
 
 
 @pytest.mark.parametrize("query", ["\x00\x1b[2J", "\ud800", "اكتب رسالة", "發送訊息", "🦊" * 3000])

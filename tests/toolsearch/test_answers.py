@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from aggregator.catalog import Catalog, Changes, Failed, Pending
+from aggregator.catalog import Changes, Failed, Pending
 from aggregator.names import ServerName, ToolName
 from aggregator.toolsearch import awaited, parse_search, search, tell
+from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, ask, names, ready, text, tool, view_of
 
 ALL: dict[str, Any] = {"slack": SLACK, "github": GITHUB, "email": EMAIL}
@@ -89,7 +90,7 @@ def test_selected_tools_come_in_the_order_they_were_asked_for():
 
 
 def test_selecting_a_visible_tool_succeeds_and_says_so():
-    view = view_of(ALL, surface="promote", visible=frozenset({ToolName("github__create_issue")}))
+    view = view_of(ALL, visible=frozenset({ToolName("github__create_issue")}))
 
     found = ask(view, "select:github__create_issue")
 
@@ -141,12 +142,18 @@ def test_an_empty_query_is_an_overview_of_servers(query: str):
 
     assert found.matches == ()
     assert found.text.startswith("5 servers, 4 tools. Search by what you need, or list the tools")
-    assert found.text.split("\n")[2:] == [
+    assert found.text.split("\n")[1:] == [
+        FRAME,
+        "",
         "- slack (2 tools)",
         "- github (1 tool): Issues",
         "- email (1 tool)",
-        "- jira (retrying for 5 s: refused)",
-        "- wiki (failed: no `TOKEN`)",
+        "- jira (retrying for 5 s) | refused",
+        "- wiki (failed) | no `TOKEN`",
+        "",
+        "slack__: send_message, list_channels",
+        "github__: create_issue",
+        "email__: send_email",
         "",
         'Some are not connected yet: ask with "wait": 10 to wait for them.',
     ]
@@ -158,11 +165,14 @@ def test_nothing_found_names_what_could_not_be_searched_and_what_to_try():
     found = ask(view_of(states, now=7.0), "qqqq zzzz")
 
     assert found.matches == ()
+    assert found.text.startswith("Not searched yet: jira (starting for 3 s). To include it, ask")
     assert 'No tool matches "qqqq zzzz" among 4 tools.' in found.text
-    assert "Not searched yet: jira (starting for 3 s)." in found.text
     assert '"wait": 10 instead of asking the same again' in found.text
-    assert "wiki (failed for 7 s: no `TOKEN`)" in found.text
-    assert "Try other or fewer words" in found.text
+    assert "Not connected, not searched: wiki (failed for 7 s).\n" in found.text
+    assert found.text.endswith(f"\n{FRAME}\nwiki | no `TOKEN`")
+    assert "Try other or fewer words" not in found.text
+    settled = view_of({**states, "jira": Pending("it exited", phase="retrying")})
+    assert "Try other or fewer words" in ask(settled, "qqqq zzzz").text
 
 
 def test_a_server_that_does_not_exist_is_named_with_the_one_that_may_be_meant():
@@ -180,18 +190,20 @@ def test_a_server_that_is_not_connected_is_given_with_its_reason_and_no_other():
 
     assert ask(view, "server:wiki page").text == (
         'Nothing was searched for "server:wiki page": its server is not connected.\n'
-        "Not connected, not searched: wiki (failed for 2 s: no `TOKEN`)."
+        "Not connected, not searched: wiki (failed for 2 s).\n"
+        f"{FRAME}\nwiki | no `TOKEN`"
     )
 
 
 def test_before_any_server_is_connected_no_other_words_are_proposed():
     text = ask(view_of({"jira": Pending(), "wiki": Pending()}, now=1.0), "send").text
 
-    assert text.startswith('Nothing was searched for "send": no server is connected yet.')
-    assert "Not searched yet: jira (starting for 1 s), wiki (starting for 1 s)." in text
+    assert text.startswith("Not searched yet: jira (starting for 1 s), wiki (starting for 1 s).")
+    assert 'Nothing was searched for "send": no server is connected yet.' in text
+    assert "To include them, ask" in text
     assert "Try other" not in text
     alone = ask(view_of({"jira": Pending()}), "send").text
-    assert alone.startswith('Nothing was searched for "send": no server is connected yet.')
+    assert 'Nothing was searched for "send": no server is connected yet.' in alone
 
 
 def test_without_servers_it_is_said_that_there_are_none():
@@ -223,16 +235,23 @@ def test_pending_servers_that_cannot_matter_are_not_spoken_of():
         ("select:jira__create", ("jira",)),
         ("select:mcp__us__jira__create,wiki/read", ("jira", "wiki")),
         ("select:create", ("jira", "wiki")),
+        ("select:send_message", ("jira", "wiki")),
+        ("select:slack__send_message", ()),
+        ("select:slack__send_message,jira__create", ("jira",)),
         ("server:slack", ()),
+        ("server:nowhere", ()),
+        ("jira__create", ("jira",)),
+        ("slack__send_message", ()),
+        ("mail__send", ("jira", "wiki")),
     ],
 )
 def test_only_servers_that_could_change_the_answer_are_waited_for(
     query: str, servers: tuple[str, ...]
 ):
     states = {"slack": SLACK, "jira": Pending(), "wiki": Pending()}
-    catalog = Catalog({ServerName(name): state for name, state in states.items()})
+    view = view_of(states)
 
-    assert awaited(parse_search(query), catalog) == servers
+    assert awaited(parse_search(query), view.catalog, view.lookup) == servers
 
 
 def test_several_needs_are_answered_at_once_without_repeating_a_tool():
@@ -244,14 +263,22 @@ def test_several_needs_are_answered_at_once_without_repeating_a_tool():
     assert '1 tool for "create issue": github__create_issue.' in found.text
 
 
+def test_of_several_needs_each_says_plainly_that_there_is_more():
+    found = ask(view_of(ALL), queries=["send", "create issue"], max_results=1)
+    best = names(found)[0]
+
+    said = f'1 tool for "send": {best}. There are more: ask with "offset": 1.'
+    assert said in found.text.splitlines()
+
+
 def test_offset_goes_on_where_an_answer_ended():
     view = view_of({"many": ready("many", *(tool(f"get_thing_{n}") for n in range(12)))})
 
     first, second = ask(view, "thing"), ask(view, "thing", offset=5)
 
-    assert 'more with "offset": 5' in first.text
+    assert '5 tools for "thing", best first. There are more: ask with "offset": 5.' in first.text
     assert not {*names(first)} & {*names(second)}
-    assert 'more with "offset"' not in ask(view, "thing", offset=10).text
+    assert '"offset"' not in ask(view, "thing", offset=10).text
     assert 'No more tools for "thing" after the first 40.' in ask(view, "thing", offset=40).text
 
 
@@ -269,7 +296,7 @@ def test_what_does_not_fit_in_full_comes_as_signature_then_as_name():
     assert "(parameter0?: string, parameter1?: string" in found.text
     assert "parameter11?: string)" in found.text
     assert f"- {found.matches[-1].name}\n" in found.text
-    assert 'ask for "select:<name>"' in found.text
+    assert 'ask ToolSearch for "select:<name>"' in found.text
     assert 6000 < len(found.text) <= 8000
 
 
@@ -382,10 +409,10 @@ def test_a_ranking_of_tools_that_are_gone_does_not_bring_them_back():
 def test_how_to_call_is_decided_when_the_answer_is_told():
     found = search(parse_search("select:create_issue"), view_of(ALL))
 
-    told = tell(found, view_of(ALL, surface="promote"))
+    told = tell(found, view_of(ALL, listed=frozenset({"github__create_issue"})))
 
     assert found.matches == GITHUB.entries
-    assert 'Call: github__create_issue {"title": "<title>"}' in told.text
+    assert "Call: github__create_issue (it is in your tool list) | " in told.text
 
 
 def test_what_could_not_be_used_of_the_arguments_is_told():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.names import MetaTools
 from aggregator.search.query import parse_query
 from aggregator.toolsearch import CallRequest, Problem, SearchRequest, parse_call, parse_search
 
@@ -155,6 +156,16 @@ def test_a_search_is_not_called_through_call_tool(name: str):
 
     assert isinstance(problem, Problem)
     assert "call it directly" in problem.text
+
+
+@pytest.mark.parametrize("own", [MetaTools(search="search"), MetaTools(call="search")])
+def test_a_tool_of_a_server_is_not_taken_for_ours_of_the_same_name(own: MetaTools) -> None:
+    inner = {"name": "other__wipe", "arguments": {"all": True}}
+    sent: Any = {"name": "web__search", "arguments": inner}
+
+    request = parse_call(sent, names=own, is_theirs={"web__search", "other__wipe"}.__contains__)
+
+    assert request == CallRequest("web__search", inner)
 
 
 @given(JSON | st.dictionaries(st.sampled_from(KEYS), JSON))

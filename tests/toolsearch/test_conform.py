@@ -1,12 +1,16 @@
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.effort import Effort
 from aggregator.json import is_object
 from aggregator.toolsearch import Conformed, conform
+from aggregator.toolsearch.schema import resolved
 from tests.toolsearch.test_arguments import JSON
+from tests.work import BOUND, calls
 
 
 def takes(**properties: Any) -> dict[str, Any]:
@@ -187,6 +191,67 @@ def test_many_values_are_accepted_rather_than_checked_for_ever():
 
 def test_no_more_problems_are_told_than_anyone_reads():
     assert len(conform({"value": ["x"] * 500}, takes(value={"items": INTEGER})).problems) == 20
+
+
+def chosen(definition: Mapping[str, Any], times: int = 2000) -> dict[str, Any]:
+    """Return a schema that is small to write, and repeats a definition for one value."""
+    return {**takes(x={"anyOf": [{"$ref": "#/d"}] * times}), "d": definition}
+
+
+def costly() -> Iterator[Any]:
+    words = [f"v{number}" for number in range(9_000)]
+    closed = {"type": "object", "additionalProperties": False}
+    odd = {f"key{number}": 1 for number in range(50)}
+    yield pytest.param(chosen({"enum": words}), "x", id="many values")
+    yield pytest.param(chosen({"enum": list(range(9_000))}), "x", id="many numbers")
+    yield pytest.param(chosen({"type": "integer", "enum": words}), "x", id="values and type")
+    yield pytest.param(chosen({"enum": [[1] * 9_000]}), "x", id="one large value")
+    yield pytest.param(takes(x={"items": {"enum": words}}), ["x"] * 2000, id="many items")
+    yield pytest.param(chosen({"required": words}), {"a": 1}, id="many required")
+    yield pytest.param(
+        chosen({**closed, "properties": dict.fromkeys(words, True)}), odd, id="many properties"
+    )
+    yield pytest.param(chosen({"type": ["null"] * 9_000}), "x", id="many types")
+
+
+@pytest.mark.parametrize(("schema", "sent"), [*costly()])
+def test_a_check_costs_no_more_than_its_steps(schema: Any, sent: Any):
+    conform({"warm": 1}, takes(warm=INTEGER))
+
+    assert calls(lambda: conform({"x": sent}, schema)) < BOUND
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"enum": list(range(9_000))},
+        {"type": "integer", "$ref": "#/d", **{f"key{number}": 1 for number in range(9_000)}},
+        {"type": "integer", "$ref": "#" + "/" * 1_900 + "d"},
+    ],
+    ids=["many values", "a wide reference", "a long reference"],
+)
+def test_a_schema_that_costs_too_much_accepts_everything(definition: Mapping[str, Any]):
+    arguments = {"x": "word"}
+
+    assert conform(arguments, chosen(definition)) == Conformed(arguments)
+
+
+def test_no_reference_is_read_that_is_longer_than_any_path():
+    refers = {"$ref": "#" + "/" * 200_000 + "d"}
+
+    assert resolved(refers, {"d": INTEGER}, Effort()) is refers
+
+
+def test_few_of_many_unknown_keys_are_compared_with_many_names():
+    names = {f"property{number}": STRING for number in range(1_000)}
+    sent = {f"propety{number}": 1 for number in range(100)}
+
+    problems = conform(sent, {**takes(**names), "additionalProperties": False}).problems
+
+    assert len(problems) == 20
+    assert problems[0].startswith("propety0: no such parameter; there is property0, ")
+    assert not problems[0].endswith("more")
+    assert problems[-1].endswith("more")
 
 
 SCHEMAS: st.SearchStrategy[Any] = st.recursive(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from aggregator.toolsearch import unseen_problem
+from aggregator.toolsearch import unfit
+from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.views import ask, entry_of, ready, text, tool, view_of
 
 
@@ -18,7 +19,9 @@ def shown(definition: dict[str, Any], **rest: Any) -> str:
 def parameters(schema: dict[str, Any]) -> list[str]:
     """Return the lines about the parameters."""
     lines = shown({"name": "run", "inputSchema": schema}).split("\n")
-    return lines[lines.index("Parameters:") + 1 :]
+    framed = lines[lines.index("Parameters:") + 1 :]
+    assert all(line.startswith("| ") for line in framed)
+    return [line.removeprefix("| ") for line in framed]
 
 
 def of(**properties: Any) -> dict[str, Any]:
@@ -36,13 +39,13 @@ def test_a_definition_says_what_a_model_needs_to_call_the_tool():
 
     assert shown(definition).split("\n") == [
         "## demo__send_message (server demo)",
-        'Call: CallTool {"name": "demo__send_message", "arguments": {"channel": "<channel>"}}',
+        ('Call: CallTool | {"name": "demo__send_message", "arguments": {"channel": "<channel>"}}'),
         "| Send a message.",
         "| Use it sparingly.",
         "Parameters:",
-        "- channel (string, required): Where to send",
-        '- urgency ("low" | "high", default "low")',
-        "- limit (integer, minimum 1, maximum 9)",
+        "| - channel (string, required): Where to send",
+        '| - urgency ("low" | "high", default "low")',
+        "| - limit (integer, minimum 1, maximum 9)",
     ]
 
 
@@ -65,22 +68,27 @@ def test_the_example_call_shows_where_everything_required_goes():
 
     assert (
         '"arguments": {"rows": [{"name": "<name>", "size": 1}], "mode": "fast", "depth": 3, '
-        '"tags": [], "kind": "x"}}'
+        '"tags": [], "kind": "x"}}\n'
     ) in shown(definition)
 
 
 def test_an_example_that_would_be_long_is_left_open():
     definition = tool("run", "", **{f"parameter_{n}": text(required=True) for n in range(30)})
 
-    assert 'Call: CallTool {"name": "demo__run", "arguments": {...}}' in shown(definition)
+    assert 'Call: CallTool {"name": "demo__run", "arguments": {...}}\n' in shown(definition)
 
 
 def test_a_tool_that_is_called_directly_says_so():
     definition = tool("go", to=text(required=True))
 
-    assert 'Call: demo__go {"to": "<to>"} (it is in your tool list)' in shown(
-        definition, surface="promote"
-    )
+    told = 'Call: demo__go (it is in your tool list) | {"to": "<to>"}\n'
+    assert told in shown(definition, listed=frozenset({"demo__go"}))
+
+
+def test_a_tool_that_is_not_listed_yet_is_not_said_to_be():
+    definition = tool("go", to=text(required=True))
+
+    assert "Call: demo__go (once it is in your tool list) | " in shown(definition, relaying=False)
 
 
 def test_a_read_only_tool_says_so():
@@ -282,36 +290,38 @@ def test_a_choice_of_thousands_at_a_thousand_places_still_fits():
 
     assert "- p0 (schema {...} [...])" in shown({"name": "run", "inputSchema": schema})
     schema["$defs"]["any"]["anyOf"] = [{"type": "string"}] * 4000
-    assert "- p9 (schema {...} [...])" in shown({"name": "run", "inputSchema": schema})
+    told = shown({"name": "run", "inputSchema": schema})
+    assert "- p0 (schema {...} [...])\n| - too intricate to be told: p1, p2, p3, " in told
 
 
 def test_a_call_that_does_not_fit_is_answered_with_the_definition():
     entry = entry_of(tool("send", "Send it.", to=text(required=True)))
 
-    assert unseen_problem(entry, ["to: required, but missing"]).split("\n") == [
+    assert unfit(entry, ["to: required, but missing"]).split("\n") == [
         "demo__send was not called: its arguments do not fit.",
-        "- to: required, but missing",
+        FRAME,
+        "| to: required, but missing",
         "Its definition had not been loaded. Call it again to fit this:",
         "",
         "## demo__send (server demo)",
         "| Send it.",
         "Parameters:",
-        "- to (string, required)",
+        "| - to (string, required)",
     ]
 
 
 def test_a_call_that_fitted_an_older_definition_is_told_that_it_changed():
     entry = entry_of(tool("send"))
 
-    assert "Its definition has changed since you saw it." in unseen_problem(
-        entry, ["to: no such parameter"], changed=True
+    assert "Its definition has changed since you saw it." in unfit(
+        entry, ["to: no such parameter"], "changed"
     )
 
 
 def test_problems_of_any_size_leave_room_for_the_definition():
     entry = entry_of(tool("send", to=text(required=True)))
 
-    told = unseen_problem(entry, ["x" * 5000] * 500, max_chars=3000)
+    told = unfit(entry, ["x" * 5000] * 500, max_chars=3000)
 
     assert len(told) <= 3000
     assert "- to (string, required)" in told

@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from aggregator.names import ServerName
+from aggregator.names import MetaTools, ServerName
 from aggregator.toolsearch import definitions, instructions, parse_search
 from tests.config.reading import config_of, refusal
 
@@ -15,17 +17,20 @@ def many(number: int) -> list[tuple[ServerName, str]]:
     return [(ServerName(f"server{each}"), "All about everything. " * 30) for each in range(number)]
 
 
-@pytest.mark.parametrize(
-    ("surface", "shown"),
-    [
-        ("promote", ["ToolSearch"]),
-        ("hybrid", ["ToolSearch", "CallTool", "CallReadOnlyTool"]),
-        ("relay", ["ToolSearch", "CallTool", "CallReadOnlyTool"]),
-        ("full", []),
-    ],
-)
-def test_each_surface_shows_its_meta_tools(surface: str, shown: list[str]):
-    assert [each["name"] for each in definitions(SERVERS, surface)] == shown
+@pytest.mark.parametrize("surface", ["promote", "hybrid", "relay"])
+def test_each_surface_with_a_search_shows_the_meta_tools(surface: str):
+    offered = [each["name"] for each in definitions(SERVERS, surface)]
+
+    assert offered == ["ToolSearch", "CallTool", "CallReadOnlyTool"]
+    assert definitions(SERVERS, "full") == ()
+
+
+def test_those_that_call_another_tool_can_be_left_out():
+    (search,) = definitions(SERVERS, "promote", relaying=False)
+
+    assert search["name"] == "ToolSearch"
+    assert "CallTool" not in search["description"]
+    assert "CallTool" not in instructions(SERVERS, "promote", relaying=False)
 
 
 @pytest.mark.parametrize("surface", SURFACES)
@@ -46,19 +51,24 @@ def test_the_description_names_the_servers_and_what_they_are_for():
 
 
 def test_the_description_shows_every_form_of_query_and_urges_to_search_first():
-    description = definitions(SERVERS, "relay")[0]["description"]
+    search = definitions(SERVERS, "relay")[0]
+    description = search["description"]
 
-    for form in ("select:", "server:", "+slack", "phrase", "empty", "queries", "wait"):
+    assert {"queries", "wait", "offset"} <= search["inputSchema"]["properties"].keys()
+    for form in ("select:", "server:", "+slack", "phrase", "empty"):
         assert form in description
     assert "behind this server" in description
     assert "before concluding that something cannot be done" in description
 
 
 @pytest.mark.parametrize(
-    ("surface", "through"), [("promote", False), ("hybrid", True), ("relay", True)]
+    ("surface", "grows"), [("promote", True), ("hybrid", True), ("relay", False)]
 )
-def test_the_description_says_how_a_found_tool_is_called(surface: str, through: bool):
-    assert ("CallTool" in definitions(SERVERS, surface)[0]["description"]) == through
+def test_the_description_says_how_a_found_tool_is_called(surface: str, grows: bool):
+    description = definitions(SERVERS, surface)[0]["description"]
+
+    assert "CallTool" in description
+    assert ("joins your tool list" in description) == grows
 
 
 def test_instructions_name_the_servers_on_the_first_line():
@@ -120,3 +130,24 @@ def test_a_search_may_ask_for_as_many_tools_as_the_file_may():
 
 def test_the_same_configuration_gives_the_same_definitions():
     assert definitions(SERVERS, "hybrid") == definitions(list(SERVERS), "hybrid")
+
+
+def test_our_own_tools_cost_little():
+    """Every model reads them on every turn."""
+    read = [
+        f"{each['name']}{each['description']}{json.dumps(each['inputSchema'])}"
+        for each in definitions([(ServerName("time"), "")], "relay")
+    ]
+
+    assert sum(map(len, read)) < 1_500
+    assert len(instructions([(ServerName("time"), "")], "relay")) < 250
+
+
+@pytest.mark.parametrize("surface", ["promote", "hybrid", "relay"])
+def test_renamed_tools_are_spoken_of_by_their_new_names(surface: str):
+    names = MetaTools("FindTool", "UseTool", "ReadTool")
+    told = definitions(SERVERS, surface, names=names)
+
+    assert [each["name"] for each in told] == list(names)
+    text = json.dumps(told) + instructions(SERVERS, surface, names)
+    assert not any(name in text for name in MetaTools())

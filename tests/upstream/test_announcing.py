@@ -41,7 +41,7 @@ class World:
         self.began = anyio.current_time()
         subjects = [self.subject("tools", self.shown), self.subject("prompts")]
         async with anyio.create_task_group() as group:
-            group.start_soon(announce, self.changed, subjects)
+            group.start_soon(announce, self.changed.wait, subjects)
             await anyio.wait_all_tasks_blocked()
             yield
             await anyio.sleep(5)

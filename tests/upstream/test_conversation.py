@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from aggregator.catalog import Catalog, Changes, Pending, Ready, ToolEntry, digest
 from aggregator.names import ServerName, ToolName
 from aggregator.upstream.conversation import Conversation, Loading
+from tests.patience import PATIENCE
 
 
 def names(text: str) -> tuple[ToolName, ...]:
@@ -266,7 +267,7 @@ async def test_a_client_is_waited_for_until_it_has_listed_what_it_was_told_of():
         await conversation.until_listed()
         heard.append("listed")
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
             await anyio.wait_all_tasks_blocked()

@@ -1,7 +1,7 @@
 """What results link to is remembered, the newest longest."""
 
 from aggregator.names import ServerName
-from aggregator.upstream.links import MAX_LINKS, Links
+from aggregator.upstream.links import MAX_CHARACTERS, MAX_LINKS, Links
 
 DB, WEB = ServerName("db"), ServerName("web")
 
@@ -23,6 +23,41 @@ def test_what_is_no_link_teaches_nothing() -> None:
     links.learn(DB, {"content": [{"type": "text", "uri": "file:///a"}, 7, None]})
     links.learn(DB, linking(7, None))
     links.learn(DB, {"content": "odd"})
+
+    assert len(links) == 0
+
+
+def test_the_first_to_link_to_a_resource_keeps_it() -> None:
+    links = Links()
+    links.learn(DB, linking("file:///a"))
+    links.learn(WEB, linking("file:///a", *(f"file:///{number}" for number in range(2000))))
+
+    assert links["file:///a"] == DB
+
+
+def test_among_clients_that_cannot_be_told_apart_it_is_then_nobodys() -> None:
+    links = Links(is_shared=True)
+    links.learn(DB, linking("file:///a"))
+    assert links["file:///a"] == DB
+
+    links.learn(WEB, linking("file:///a"))
+    assert "file:///a" in links
+    assert links["file:///a"] is None
+
+    links.learn(WEB, linking(*(f"file:///{number}" for number in range(MAX_LINKS))))
+    assert links["file:///a"] == DB
+
+
+def test_what_another_lists_is_not_learned() -> None:
+    links = Links()
+    links.learn(DB, linking("file:///a", "file:///b"), {"file:///a": WEB, "file:///b": DB}.get)
+
+    assert dict(links) == {"file:///b": DB}
+
+
+def test_long_links_take_the_room_of_many() -> None:
+    links = Links()
+    links.learn(DB, linking("first", "x" * (MAX_CHARACTERS - 1), "y" * (MAX_CHARACTERS + 1)))
 
     assert len(links) == 0
 

@@ -1,5 +1,6 @@
 """Resources, templates and prompts of all servers, through us, in each pair of eras."""
 
+import json
 from typing import Any
 
 import anyio
@@ -7,8 +8,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.upstream.server import Upstream
-from tests.peers import Era, aggregating, until
+from tests.patience import PATIENCE
+from tests.peers import Era, aggregating, ready, until
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client, without_envelope
+from tests.work import counting
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +62,7 @@ async def names(client: RawClient, method: str, member: str, key: str) -> list[s
 
 async def listed_again(client: RawClient, method: str, member: str, key: str, last: str) -> None:
     """List whenever told to, until the list ends with this."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while (await names(client, method, member, key))[-1:] != [last]:
             await client.news.wait()
 
@@ -154,6 +157,21 @@ async def test_a_resource_that_is_not_there_is_said_not_to_be_in_the_way_of_the_
                 assert caught.value.code == missing
             with pytest.raises(MCPError, match="no prompt"):
                 await client.request("prompts/get", {"name": "notes__missing"})
+
+
+async def test_it_is_said_when_there_are_too_many_templates_to_try_them_all(
+    client_era: Era, server_era: Era
+) -> None:
+    server, other = notes(server_era), notes(server_era)
+    server.templates = [
+        {"uriTemplate": f"{'{+any}a' * 30}{each}", "name": f"t{each}"} for each in range(2_000)
+    ]
+
+    async with aggregating({"notes": server.connect, "more": other.connect}) as upstream:
+        await offered(upstream, 2)
+        async with raw_client(upstream, client_era) as client:
+            with pytest.raises(MCPError, match="too many templates to try them all"):
+                await client.request("resources/read", {"uri": "x://" + "a" * 400})
 
 
 async def test_a_uri_that_two_servers_claim_is_the_first_one_s_and_marked_for_the_second(
@@ -296,3 +314,23 @@ async def test_a_client_that_no_longer_watches_is_no_longer_told(server_era: Era
     if server_era == "handshake":
         assert server.methods().count("resources/subscribe") == 1
         assert server.methods().count("resources/unsubscribe") == 1
+
+
+async def test_to_read_the_catalog_is_little_work_for_each_tool() -> None:
+    costs: list[int] = []
+    for number in (100, 400):
+        server = RawServer("modern")
+        schema = {"type": "object"}
+        server.tools = [{"name": f"tool{each}", "inputSchema": schema} for each in range(number)]
+        async with (
+            aggregating({"notes": server.connect}) as upstream,
+            raw_client(upstream, "modern") as client,
+        ):
+            await ready(upstream)
+            await client.request("resources/read", {"uri": "catalog://tools"})
+            with counting() as tally:
+                read = await client.request("resources/read", {"uri": "catalog://tools"})
+            costs.append(tally.calls)
+            assert len(json.loads(read["contents"][0]["text"])["tools"]) == number
+
+    assert (costs[1] - costs[0]) / 300 < 60

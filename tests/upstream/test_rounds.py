@@ -52,6 +52,7 @@ class Person:
 
     era: Era = "handshake"
     key: object = "person"
+    party: object = None
     log_level: str | None = None
 
     def __init__(self, servers: Servers) -> None:

@@ -2,17 +2,26 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
+from anyio import wait_all_tasks_blocked
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from aggregator.upstream.stdio import ClientReader, ClientWriter, claimed, standard_streams
+from aggregator.upstream.stdio import (
+    MAX_UNREAD,
+    ClientReader,
+    ClientWriter,
+    claimed,
+    standard_streams,
+)
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -115,7 +124,7 @@ async def test_input_that_ended_ends_the_stream_only_when_all_is_answered() -> N
             early = ended.is_set()
             answer = JSONRPCResponse(jsonrpc="2.0", id=request.id, result={})
             await client.writer.send(SessionMessage(answer))
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await ended.wait()
         written = client.read()
 
@@ -132,8 +141,55 @@ async def test_a_request_that_was_taken_back_is_not_waited_for() -> None:
         await received(client)
         await received(client)
         client.stop.set()
-        with anyio.fail_after(5), pytest.raises(anyio.EndOfStream):
+        with anyio.fail_after(PATIENCE), pytest.raises(anyio.EndOfStream):
             await client.reader.receive()
+
+
+NEWS = {"jsonrpc": "2.0", "method": "notifications/x"}
+
+
+def ping(number: int) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": "ping"}
+
+
+async def test_from_the_order_to_stop_on_no_request_is_taken_but_all_else_is() -> None:
+    async with connected() as client:
+        client.write(INITIALIZE)
+        await received(client)
+        client.stop.set()
+        await wait_all_tasks_blocked()
+        client.write(ping(2), {"jsonrpc": "2.0", "id": 9, "result": {}})
+        assert isinstance(await received(client), JSONRPCResponse)
+        (declined,) = client.read()
+        await client.writer.send(SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
+
+    assert declined["id"] == 2
+    assert "We are shutting down" in declined["error"]["message"]
+
+
+@pytest.mark.parametrize("numbers", [range(MAX_UNREAD), [7] * MAX_UNREAD])
+async def test_a_client_that_reads_no_answers_cannot_ask_without_end(
+    numbers: Sequence[int],
+) -> None:
+    async with connected() as client:
+        while not client.writer.is_full:
+            client.writer.put(JSONRPCResponse(jsonrpc="2.0", id=0, result={"x": "y" * 1000}))
+        for number in numbers:
+            client.write(ping(number))
+            assert (await received(client)).id == number
+        client.write(ping(MAX_UNREAD), NEWS)
+        assert (await received(client)).method == "notifications/x"
+        written = b""
+        with anyio.fail_after(PATIENCE):
+            while b"read some of the answers" not in written:
+                written += await anyio.to_thread.run_sync(os.read, client.read_end, 1 << 20)
+        while client.writer.is_full:
+            await anyio.lowlevel.checkpoint()
+        client.write(ping(MAX_UNREAD + 1))
+        later = await received(client)
+        client.stop.set()
+
+    assert later.id == MAX_UNREAD + 1
 
 
 async def test_an_unreadable_line_is_answered() -> None:
@@ -159,7 +215,7 @@ async def test_what_a_slow_client_has_not_read_is_written_in_the_end() -> None:
             while not seen.endswith(b"\n"):
                 seen += await anyio.to_thread.run_sync(os.read, client.read_end, 65536)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as group:
                 group.start_soon(read)
                 await client.writer.flush()

@@ -7,7 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.upstream.server import Upstream
-from tests.peers import Era, Mortal, aggregating, ready
+from tests.peers import Era, Mortal, aggregating, late, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 
 pytestmark = pytest.mark.anyio
@@ -368,3 +368,18 @@ async def test_slow_subscriptions_of_one_listener_are_made_side_by_side() -> Non
             await watch(client, URIS, group)
             assert anyio.current_time() - began < 4
             group.cancel_scope.cancel()
+
+
+async def test_what_belongs_to_a_server_that_is_starting_is_watched_by_either_era(
+    client_era: Era,
+) -> None:
+    server = Keeper()
+
+    async with (
+        aggregating({"peer": late(server.connect, 2.0)}) as upstream,
+        raw_client(upstream, client_era) as client,
+        anyio.create_task_group() as group,
+    ):
+        await watch(client, ["x://1"], group)
+        assert server.told_of == {"x://1"}
+        group.cancel_scope.cancel()

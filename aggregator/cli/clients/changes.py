@@ -1,16 +1,23 @@
 """Changes to files: shown before they are made, made whole or not at all."""
 
 import os
+import shlex
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from io import StringIO
 from pathlib import Path
 
 from aggregator.cli.environment import CommandError, Environment
+from aggregator.config.dotenv import EnvFileError, assignments
 from aggregator.files import in_words, replace_file
+from aggregator.glyphs import escaped
 
 HIDDEN = "***"
 PRIVATE = 0o600
+OF_OTHERS = 0o077
+"""The rights that nobody but the owner has in what is private."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,11 @@ def check(changes: Iterable[Change]) -> None:
     """Refuse to overwrite what others wrote since a person was shown what would change.
 
     Raises:
-        CommandError: A file is not what it was.
+        CommandError: A file is not what it was, or others could read what is confidential.
     """
     for change in changes:
+        if change.confidential:
+            check_private(change.path)
         if content(change.path) != change.before:
             raise CommandError(
                 f"`{change.path}` has changed meanwhile", "Run it again; nothing was written"
@@ -94,27 +103,55 @@ def _diff(change: Change, secrets: Sequence[str]) -> Iterable[str]:
     before, after = (_lines(each, change, secrets) for each in (change.before, change.after))
     sides = (change.before, change.after)
     names = ("/dev/null" if each is None else str(change.path) for each in sides)
-    return (line.rstrip("\r\n") for line in unified_diff(before, after, *names, n=2))
+    return (escaped(line.rstrip("\r\n")) for line in unified_diff(before, after, *names, n=2))
 
 
 def _lines(data: bytes | None, change: Change, secrets: Sequence[str]) -> list[str]:
     text = (data or b"").decode(errors="replace")
     if change.confidential:
-        lines = text.splitlines(keepends=True)
-        return [f"{line.partition('=')[0]}={HIDDEN}\n" for line in lines if "=" in line]
+        return _names(change.path, text)
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    return text.splitlines(keepends=True)
+    # Nothing else ends a line of a file, whatever some programs take for an end.
+    return list(StringIO(text))
+
+
+def _names(path: Path, text: str) -> list[str]:
+    """Return the lines of an env file without their values, which may go on over several."""
+    try:
+        return [f"{name}={HIDDEN}\n" for name, _ in assignments(path, text.replace("\r\n", "\n"))]
+    except EnvFileError:
+        return [f"{HIDDEN}\n"]
+
+
+def check_private(path: Path) -> None:
+    """Refuse to put secrets where others would read them, and where that is for them to change.
+
+    Raises:
+        CommandError: A link leads to a file that others can read.
+    """
+    if os.name != "posix" or not path.is_symlink() or not path.exists():
+        return
+    target = path.resolve()
+    if stat.S_IMODE(target.stat().st_mode) & OF_OTHERS:
+        raise CommandError(
+            f"`{path}` is a link to `{target}`, which others can read; no secret goes there",
+            f"`chmod 600 {shlex.quote(str(target))}` makes it yours alone; or remove the link",
+        )
 
 
 def _write(change: Change) -> None:
-    """Replace a file whole, through a link if it is one, with the rights it had."""
+    """Replace a file whole, through a link if it is one, with the rights it had.
+
+    What is confidential is for its owner alone, whoever could read it before.
+    """
     path = change.path.resolve()
     if change.after is None:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else _new_mode(change)
+    keeps = path.exists() and not change.confidential
+    mode = path.stat().st_mode & 0o777 if keeps else _new_mode(change)
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(13, "Permission denied")
     replace_file(path, change.after, mode=mode)

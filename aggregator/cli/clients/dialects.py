@@ -74,6 +74,8 @@ class Dialect:
 
     def at(self, place: str) -> str:
         """Return a place; the home directory stays a variable, as files are shared."""
+        if place.startswith("workspaceFolder"):
+            self.notes.append(f"`${{{place}}}` became `{self.project}`, also for other projects")
         places = {
             "userHome": "${HOME}",
             "workspaceFolder": _escaped(str(self.project)),

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from aggregator.cli.clients.dialects import Dialect
 from aggregator.cli.clients.documents import Tree, format_of, found
 from aggregator.cli.clients.location import ClientFile, locate
-from aggregator.cli.environment import CommandError, Environment
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.clients import INSTALLABLE
 from aggregator.clients.client import VariableStyle
 from aggregator.clients.table import EDITOR
 from aggregator.config import parse_config
-from aggregator.config.client import translate
+from aggregator.config.client import translate, unfolded
 from aggregator.config.document import Value
 from aggregator.errors import ConfigError
 from aggregator.files import in_words
@@ -57,8 +58,8 @@ class Foreign:
     """Where it comes from."""
 
 
-def read_tree(path: Path) -> Tree:
-    """Return what a file says.
+def read_tree(path: Path, status: ExitStatus = ExitStatus.ERROR) -> Tree:
+    """Return what a file says; one that makes no sense ends the command with the status.
 
     Raises:
         CommandError: It cannot be read, or not be understood.
@@ -73,7 +74,9 @@ def read_tree(path: Path) -> Tree:
     except ValueError as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else error
         raise CommandError(
-            f"`{path}` cannot be understood: {reason}", "Mend the file, and repeat the command"
+            f"`{path}` cannot be understood: {reason}",
+            "Mend the file, and repeat the command",
+            status,
         ) from None
 
 
@@ -120,6 +123,8 @@ def is_ours(entry: object) -> bool:
     """Return whether an entry is a registration of the aggregator itself, however it is started."""
     if not is_plain_object(entry):
         return False
+    inside = entry.get("transport")
+    entry = inside if is_plain_object(inside) else entry
     words = [*_list(entry.get("command") or entry.get("cmd")), *_list(entry.get("args"))]
     program = Path(words[0]).stem if words else ""
     pairs = list(pairwise(words))
@@ -132,17 +137,32 @@ def _foreign(
 ) -> Foreign:
     ways = file.client.variables if file.client else ANY_STYLE
     dialect = Dialect(ways, environment.home, _project(file, environment))
-    plain = {key: _texts(value, dialect) for key, value in written.items()}
-    is_sse = file.client is not None and file.client.url_means_sse
-    normal = dict(_normalise(plain, url_means_sse=is_sse))
-    translation = translate(normal)
+    plain = unfolded({key: _texts(value, dialect) for key, value in written.items()})
+    translation = translate(dict(_normalise(plain)))
     entry = _tidied(translation.data)
     notes = list(dict.fromkeys(dialect.notes))
+    if file.client is not None and file.client.tries_transports and _is_bare(plain):
+        notes += _guess_transport(file.client.title, entry)
+    if entry.get("oauth") == "false":
+        entry["oauth"] = False
     if translation.ignored:
         notes.append(f"left out, as it means nothing here: {', '.join(translation.ignored)}")
     ours = _NAME.sub("-", name).strip("-_.")[:_MAX_NAME] or "server"
     problem = _problem(ours, entry)
     return Foreign(ours, name, entry, tuple(notes), problem, file)
+
+
+def _is_bare(entry: Mapping[str, Value]) -> bool:
+    """Return whether an entry leaves open how its address is spoken to."""
+    return bool(entry.get("url")) and not entry.get("httpUrl") and not entry.get("type")
+
+
+def _guess_transport(client: str, entry: dict[str, Any]) -> Iterator[str]:
+    """Settle what a client finds out by trying, and yield what a person should know of it."""
+    if urlsplit(str(entry["url"])).path.rstrip("/").endswith("/sse"):
+        entry["type"] = "sse"
+    else:
+        yield f"{client} tries two transports here; write `type: sse` if it does not connect"
 
 
 def _project(file: ClientFile, environment: Environment) -> Path:
@@ -166,7 +186,7 @@ def _texts(value: object, dialect: Dialect) -> Value:
     return None if value is None else dialect.translate(str(value))
 
 
-def _normalise(entry: Mapping[str, Value], *, url_means_sse: bool) -> Iterator[tuple[str, Value]]:
+def _normalise(entry: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
     """Yield the keys of an entry, with what only one client has in words that all share."""
     env, headers = _mapping(entry, "env", "environment", "envs"), _mapping(entry, "headers")
     for key, value in entry.items():
@@ -178,8 +198,6 @@ def _normalise(entry: Mapping[str, Value], *, url_means_sse: bool) -> Iterator[t
         yield "env", env
     if headers:
         yield "headers", headers
-    if url_means_sse and entry.get("url") and not entry.get("httpUrl"):
-        yield "type", "sse"
 
 
 def _renamed(key: str, value: Value) -> Iterator[tuple[str, Value]]:

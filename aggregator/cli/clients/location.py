@@ -28,6 +28,11 @@ class ClientFile:
         """Whether the servers are a list, each with its name inside."""
         return self.client is not None and self.client.shape == "named"
 
+    @property
+    def preamble(self) -> tuple[tuple[str, str], ...]:
+        """What it must begin with, if it is to be made."""
+        return tuple(self.client.preamble.items()) if self.client else ()
+
 
 def client_named(name: str) -> Client:
     """Return a client that keeps its servers in a file, by its name.

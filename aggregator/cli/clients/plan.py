@@ -1,12 +1,15 @@
 """What taking over servers would change: `servers.yaml`, and the env file for their secrets."""
 
-from collections.abc import Mapping, Sequence
+import codecs
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from aggregator.cli.clients.changes import Change, content
-from aggregator.cli.clients.documents import UneditableError, format_of
+from aggregator.cli.clients.changes import Change, check_private, content
+from aggregator.cli.clients.documents import YAML, Format, Tree, UneditableError, format_of
 from aggregator.cli.clients.foreign import Foreign, read_tree
 from aggregator.cli.clients.vault import Vault, env_lines, references
 from aggregator.cli.environment import CommandError, Environment
@@ -19,9 +22,25 @@ from aggregator.json import is_array, is_plain_object
 ENV_FILE = ".env"
 HEADER = """\
 # The servers behind the aggregator. `aggregator check` tells whether they are in good order.
+# `aggregator add` and `aggregator remove` change this file, and so can you.
 # `aggregator schema --help` tells how an editor can complete and explain the keys.
+#
+# Relative paths start at the directory of this file, and so do the programs.
+# ${NAME} and ${NAME:-default} are filled in from the environment and from `envFile`, and
+# ${keyring:NAME} from your keyring, where `aggregator secret set NAME` puts it; $$ is a $.
 
 """
+FOOTER = """
+# What else there is, for example:
+#
+#  github:
+#    url: https://api.githubcopilot.com/mcp/
+#    headers: {Authorization: "Bearer ${GITHUB_TOKEN}"}
+#    description: Issues, pull requests and code on GitHub   # tells the model when to search here
+#    alwaysLoad: [search_issues]                             # shown to the model from the start
+#    tools: {deny: ["delete_*"]}                             # never offered
+"""
+Rewrite = Callable[[Format, str], str]
 
 
 @dataclass(frozen=True)
@@ -44,6 +63,8 @@ def plan_import(
     environment: Environment,
     *,
     left: str = "is left out",
+    replacing: str | None = None,
+    is_needed: bool = False,
 ) -> Plan:
     """Work out how servers get into a file; what is there already stays as it is.
 
@@ -52,24 +73,34 @@ def plan_import(
         target: The file.
         environment: Where the command runs.
         left: What becomes of a server that does not get there.
+        replacing: A server whose place one of these may take, under the key that the file uses.
+        is_needed: Whether the file is to be made even if there are no servers.
 
     Raises:
         CommandError: The file cannot be read, or not be changed safely.
     """
     tree = read_tree(target) if target.exists() else {}
-    env_path = target.parent / Path(str(tree.get("envFile") or ENV_FILE)).expanduser()
-    vault = Vault(_kept(env_path))
-    sorting = _Sorting(tree.get("servers") or {}, vault, environment.variables, target, left)
+    env_path, kept = kept_secrets(target, tree)
+    vault = Vault(kept, set_here=environment.variables)
+    servers = tree.get("servers")
+    present = dict(servers) if is_plain_object(servers) else {}
+    present.pop(replacing or "", None)
+    sorting = _Sorting(present, vault, environment.variables, target, left)
     for each in foreign:
         sorting.sort(each)
     taken = sorting.taken
+    section = section_of(tree) if replacing else "servers"
     edits: dict[tuple[str, ...], object] = {
-        ("servers", each.name): entry for each, entry in taken.values()
+        (section, each.name): _listed(tree.get(section), each.name, entry)
+        for each, entry in taken.values()
     }
+    if is_needed and not edits:
+        edits = {("servers",): {}}
+    sorting.notes.extend(_wanting_login([each for each, _ in taken.values()], target))
     in_file = {*vault.kept, *vault.taken}
     if not tree.get("envFile") and in_file & sorting.relied:
         edits = {("envFile",): ENV_FILE, **edits}
-    changes = [_edited(target, edits, environment)]
+    changes = [_with_servers(target, edits, environment)]
     if vault.taken:
         one = len(vault.taken) == 1
         count = "1 secret moves" if one else f"{len(vault.taken)} secrets move"
@@ -85,6 +116,80 @@ def plan_import(
         tuple(sorting.warnings),
         tuple(vault.taken.values()),
     )
+
+
+def _wanting_login(taken: Sequence[Foreign], target: Path) -> Iterator[str]:
+    """Say of servers far away without credentials that they may have to be logged in to here.
+
+    A login that a client has is its own, and cannot be taken over.
+    """
+    for each in taken:
+        url, login = str(each.entry.get("url") or ""), each.entry.get("oauth")
+        is_far = bool(url) and urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
+        if login is not False and not each.entry.get("headers") and (is_far or login):
+            where = shlex.quote(str(target.absolute()))
+            yield (
+                f"{each.name}: if it wants a login, log in again for us: "
+                f"`aggregator login {each.name} --config {where}`"
+            )
+
+
+def section_of(tree: Tree) -> str:
+    """Return the key under which a file has its servers, or is to have them."""
+    return "mcpServers" if "mcpServers" in tree and "servers" not in tree else "servers"
+
+
+def kept_secrets(target: Path, tree: Tree) -> tuple[Path, Mapping[str, str]]:
+    """Return the env file that goes with a file, and what it holds.
+
+    Raises:
+        CommandError: It cannot be read.
+    """
+    path = target.parent / Path(str(tree.get("envFile") or ENV_FILE)).expanduser()
+    try:
+        return path, read_env_file(path) if path.exists() else {}
+    except EnvFileError as error:
+        raise CommandError(str(error)) from None
+
+
+def tell_unused(gone: object, target: Path, environment: Environment) -> None:
+    """Say which secrets only an entry that is gone has used: they are a person's to delete."""
+    tree = read_tree(target)
+    env_path, kept = kept_secrets(target, tree)
+    before, now = references(gone), references(tree)
+    unused = [f"`{name}`" for name in kept if name in before and name not in now]
+    if unused:
+        environment.note(f"Nothing uses {', '.join(unused)} in `{env_path}` any more")
+
+
+def edited(target: Path, rewrite: Rewrite, environment: Environment) -> Change:
+    """Return the change that an edit makes to a file of servers, which can be used afterwards.
+
+    Raises:
+        CommandError: It cannot be edited safely.
+        ConfigError: It cannot be used once it is edited.
+    """
+    before = content(target)
+    text = HEADER if before is None else before.decode("utf-8-sig")
+    try:
+        text = rewrite(format_of(target), text)
+    except UneditableError:
+        raise CommandError(
+            f"`{target}` is written in a way that cannot be changed safely",
+            "Change it by hand, or write `servers:` as an indented block without anchors",
+        ) from None
+    text += FOOTER if before is None and format_of(target) is YAML else ""
+    parse_config(text, target, environment.variables)
+    return Change(target, before, codecs.BOM_UTF8 * _has_mark(before) + text.encode())
+
+
+def _has_mark(data: bytes | None) -> bool:
+    return (data or b"").startswith(codecs.BOM_UTF8)
+
+
+def _listed(servers: object, name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry with its name inside, where servers are a list."""
+    return {"name": name, **entry} if is_array(servers) else entry
 
 
 class _Sorting:
@@ -126,7 +231,7 @@ class _Sorting:
 
     def _sort_repeated(self, each: Foreign) -> None:
         known = self.taken[each.name][1] if each.name in self.taken else self._present[each.name]
-        vault = Vault({**self._vault.kept, **self._vault.taken})
+        vault = Vault({**self._vault.kept, **self._vault.taken}, set_here=self._vault.set_here)
         entry = vault.emptied(each.name, each.entry)
         has_it = not vault.taken and _is_alike(known, entry)
         if not has_it and not self._has_values(known, each.entry):
@@ -190,32 +295,20 @@ def _plain(value: object) -> Value:
     return None if value is None else str(value)
 
 
-def _kept(path: Path) -> Mapping[str, str]:
-    try:
-        return read_env_file(path) if path.exists() else {}
-    except EnvFileError as error:
-        raise CommandError(str(error)) from None
-
-
-def _edited(
+def _with_servers(
     target: Path, edits: Mapping[tuple[str, ...], object], environment: Environment
 ) -> Change:
-    before = content(target)
-    text = HEADER if before is None else before.decode("utf-8-sig")
-    try:
+    def put(form: Format, text: str) -> str:
         for path, value in edits.items():
-            text = format_of(target).put(text, path, value)
-    except UneditableError:
-        raise CommandError(
-            f"`{target}` is written in a way that cannot be added to safely",
-            "Write `servers:` as an indented block",
-        ) from None
-    if edits:
-        parse_config(text, target, environment.variables)
-    return Change(target, before, text.encode() if edits else before)
+            text = form.put(text, path, value)
+        return text
+
+    before = content(target)
+    return edited(target, put, environment) if edits else Change(target, before, before)
 
 
 def _with_secrets(path: Path, secrets: Mapping[str, str]) -> Change:
+    check_private(path)
     before = content(path)
     kept = (before or b"").decode()
     gap = "" if not kept or kept.endswith("\n") else "\n"

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from aggregator.cli.clients.changes import Change, content, make, show
@@ -18,7 +19,7 @@ from aggregator.cli.clients.records import Kept, Record
 from aggregator.cli.clients.registrations import registrations
 from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.parser import USUAL_NAME
+from aggregator.cli.parser.editing import USUAL_NAME
 from aggregator.clients import Client
 from aggregator.json import is_array, is_plain_object
 
@@ -48,6 +49,7 @@ def undo(
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(needed)
+    _tidy(needed)
     record.forget()
     environment.note(_outcome(client, file, options.scope))
     return ExitStatus.FINE
@@ -72,6 +74,14 @@ def to_keep(changes: Sequence[Change], file: ClientFile, name: str, record: Reco
         else Kept(change.path, change.before, change.after)
         for change in changes
     ]
+
+
+def _tidy(changes: Sequence[Change]) -> None:
+    """Take away the folders that hold nothing any more, as `.vscode` in a project."""
+    for change in changes:
+        if change.after is None and change.path.parent.name.startswith("."):
+            with suppress(OSError):
+                change.path.parent.rmdir()
 
 
 def _restore(kept: Kept, file: ClientFile, name: str, environment: Environment) -> Change:

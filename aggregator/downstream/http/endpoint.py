@@ -11,7 +11,10 @@ import anyio.to_thread
 import httpx2
 
 from aggregator import __version__
-from aggregator.downstream.http.fault import FAILURES, broken, of_error, turned_away
+from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
+from aggregator.downstream.login.challenge import is_refusal
+from aggregator.downstream.login.credentials import Bearer, RenewalError
+from aggregator.downstream.transport import UndeliveredError
 
 CONNECT_PATIENCE = 10.0
 """Seconds a connection may take to be made, and one write to be taken."""
@@ -54,8 +57,8 @@ class Address:
     """Certificate to prove who we are."""
     client_key: Path | None = None
     proxy: str | None = field(default=None, repr=False)
-    auth: httpx2.Auth | None = field(default=None, repr=False)
-    """Adds credentials to each request, and may renew them."""
+    credentials: Bearer | None = field(default=None, repr=False)
+    """The login to show with each request."""
 
 
 class Endpoint:
@@ -66,6 +69,16 @@ class Endpoint:
         self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
         self.url = httpx2.URL(address.url)
         self.max_message_bytes = address.max_message_bytes
+        self._credentials = address.credentials
+        self._given = tuple(name for name in address.headers if name.lower() not in OURS)
+
+    def refusal(self, response: httpx2.Response) -> UndeliveredError:
+        """Put into words why the server did not take a request."""
+        if self._credentials is not None:
+            told = self._credentials.explain(response.status_code, response.headers)
+            if told is not None:
+                return UndeliveredError(told)
+        return of_status(response.status_code, response.headers, self._given)
 
     @asynccontextmanager
     async def send(
@@ -91,6 +104,8 @@ class Endpoint:
                 yield response
             finally:
                 await response.aclose()
+        except RenewalError as error:
+            raise turned_away(str(error)) from error
         except FAILURES as error:
             raise of_error(error, self.url, self._proxy) from error
 
@@ -137,15 +152,41 @@ class Endpoint:
 
     async def _follow(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, and again where a redirect keeps its method and its origin."""
-        response = await self._client.send(request, stream=True, follow_redirects=False)
+        response = await self._send(request)
         for _ in range(MAX_REDIRECTS):
             following = response.next_request
             if following is None or not _may_follow(request, following):
                 break
             await response.aclose()
             request = following
-            response = await self._client.send(request, stream=True, follow_redirects=False)
+            response = await self._send(request)
         return response
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request with the login that there is, and with another if that is refused.
+
+        Who refuses a login has not acted on the request.
+        """
+        if self._credentials is None:
+            return await self._once(request)
+        token = await self._credentials.token()
+        response = await self._once(_shown(request, token))
+        if not is_refusal(response.status_code):
+            return response
+        try:
+            another = await self._credentials.instead_of(
+                token, response.status_code, response.headers
+            )
+        except BaseException:
+            await response.aclose()
+            raise
+        if another not in (None, token):
+            await response.aclose()
+            response = await self._once(_shown(request, another))
+        return response
+
+    async def _once(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._client.send(request, stream=True, follow_redirects=False)
 
 
 @asynccontextmanager
@@ -156,7 +197,7 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         OSError: A certificate cannot be read.
     """
     # Reading certificates takes long enough to be felt by everybody else.
-    context = await anyio.to_thread.run_sync(_context, address)
+    context = await anyio.to_thread.run_sync(tls_context, address)
     transport = httpx2.AsyncHTTPTransport(
         verify=context,
         trust_env=False,
@@ -168,11 +209,16 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         transport=transport,
         trust_env=False,
         headers=_headers(address.headers),
-        auth=address.auth,
         # How long an answer may take is for the caller to say.
         timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
     ) as client:
         yield Endpoint(client, address)
+
+
+def _shown(request: httpx2.Request, token: str | None) -> httpx2.Request:
+    if token is not None:
+        request.headers["authorization"] = f"Bearer {token}"
+    return request
 
 
 def _headers(configured: Mapping[str, str]) -> dict[str, str]:
@@ -185,7 +231,12 @@ def _headers(configured: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _context(address: Address) -> ssl.SSLContext:
+def tls_context(address: Address) -> ssl.SSLContext:
+    """Return whom to trust on the way to an address, and how to prove who we are.
+
+    Raises:
+        OSError: A certificate cannot be read.
+    """
     if not address.url.lower().startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if address.ca_file is not None and address.verify:

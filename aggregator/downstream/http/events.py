@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -9,7 +10,8 @@ import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Endpoint
-from aggregator.downstream.http.fault import broken, of_status
+from aggregator.downstream.http.errands import Errands
+from aggregator.downstream.http.fault import broken
 from aggregator.downstream.http.post import EVENTS, JSON, encode, kind
 from aggregator.downstream.http.session import TELLING
 from aggregator.downstream.http.traffic import Traffic
@@ -20,7 +22,8 @@ from aggregator.downstream.transport import (
     Undelivered,
     UndeliveredError,
 )
-from aggregator.jsonrpc.decoding import Noise, decode
+from aggregator.jsonrpc.decoding import Noise, decoding
+from aggregator.turns import in_turns
 
 
 class Events(Traffic):
@@ -30,6 +33,7 @@ class Events(Traffic):
         super().__init__()
         self._endpoint = endpoint
         self._group = group
+        self._errands = Errands(group)
         self._mailbox: httpx2.URL | None = None
         self._settled = anyio.Event()
         """Set once the server has named its mailbox, or will not any more."""
@@ -53,13 +57,13 @@ class Events(Traffic):
             case JSONRPCNotification(method="notifications/initialized"):
                 await self._tell(message)
             case _:
-                self._group.start_soon(self._tell, message)
+                self._errands.run(partial(self._tell, message))
 
     async def _listen(self) -> None:
         """Hand on what the server says until it falls silent."""
         async with self._endpoint.send("GET", {"accept": EVENTS}) as response:
             if not response.is_success or kind(response) != EVENTS:
-                raise of_status(response.status_code, response.headers)
+                raise self._endpoint.refusal(response)
             try:
                 await self._hear(response)
             except UndeliveredError as error:
@@ -78,7 +82,7 @@ class Events(Traffic):
                     await self._take(event.data.encode())
 
     async def _take(self, data: bytes) -> None:
-        for message in decode(data, self._endpoint.max_message_bytes):
+        for message in await in_turns(decoding(data, self._endpoint.max_message_bytes)):
             if not isinstance(message, Noise):
                 self.note_answer()
                 await self.deliver(message)
@@ -103,7 +107,7 @@ class Events(Traffic):
         content = encode(message)
         async with self._endpoint.send("POST", headers, content, url=self._mailbox) as response:
             if not response.is_success:
-                raise of_status(response.status_code, response.headers)
+                raise self._endpoint.refusal(response)
 
 
 @asynccontextmanager

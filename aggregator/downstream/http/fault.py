@@ -15,6 +15,9 @@ from aggregator.downstream.transport import Undelivered, UndeliveredError
 LONGEST_REST = 300.0
 """Seconds a server may ask to be left alone and be believed."""
 
+MAX_NAMED = 5
+"""Headers that are named in one sentence."""
+
 FAILURES = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, EOFError)
 """What the HTTP client raises for the sake of the world."""
 
@@ -42,14 +45,6 @@ class Meaning:
 
 
 _MEANINGS = {
-    HTTPStatus.UNAUTHORIZED: Meaning(
-        "auth required: it answered 401; give it credentials with `headers` in servers.yaml",
-        is_barred=True,
-    ),
-    HTTPStatus.FORBIDDEN: Meaning(
-        "auth required: it answered 403; the credentials it gets do not allow this",
-        is_barred=True,
-    ),
     HTTPStatus.NOT_FOUND: Meaning("there is nothing at its `url` (404)"),
     HTTPStatus.METHOD_NOT_ALLOWED: Meaning(
         "its `url` does not take messages (405); an old SSE server needs `type: sse`"
@@ -87,9 +82,11 @@ def of_error(
     return broken("the connection broke before the answer was complete")
 
 
-def of_status(status: int, headers: Mapping[str, str]) -> UndeliveredError:
-    """Put a status that is not success into words."""
-    meaning = _meaning(status, headers)
+def of_status(
+    status: int, headers: Mapping[str, str], given: Sequence[str] = ()
+) -> UndeliveredError:
+    """Put a status that is not success into words; `given` are the headers of servers.yaml."""
+    meaning = _meaning(status, headers, given)
     rest = retry_after(headers.get("retry-after"), datetime.now(UTC))
     asks = f"; it asks to wait {rest:g} s" if rest else ""
     return UndeliveredError(
@@ -115,12 +112,14 @@ def retry_after(value: str | None, now: datetime) -> float:
     return min(max(round(wait), 0.0), LONGEST_REST)
 
 
-def _meaning(status: int, headers: Mapping[str, str]) -> Meaning:
+def _meaning(status: int, headers: Mapping[str, str], given: Sequence[str]) -> Meaning:
     if status == HTTPStatus.FORBIDDEN and "insufficient_scope" in headers.get(
         "www-authenticate", ""
     ):
         # The credentials are good, only not for this one tool.
         return Meaning("auth required: its credentials do not extend to this tool (403)")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return Meaning(_unauthorized(status, given), is_barred=True)
     known = _MEANINGS.get(HTTPStatus(status)) if status in set(HTTPStatus) else None
     if known is not None:
         return known
@@ -129,6 +128,23 @@ def _meaning(status: int, headers: Mapping[str, str]) -> Meaning:
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return Meaning(f"it refused the request ({status})")
     return Meaning(f"it failed with status {status}", may_have_run=True)
+
+
+def _unauthorized(status: int, given: Sequence[str]) -> str:
+    """Tell credentials that are missing from those that are not accepted, without showing any."""
+    if not given:
+        return (
+            f"auth required: it answered {status} and was given no credentials; "
+            "name them in `headers` in servers.yaml"
+        )
+    named = ", ".join(f"`{name}`" for name in given[:MAX_NAMED])
+    wrong = (
+        "is wrong or has expired" if status == HTTPStatus.UNAUTHORIZED else "does not allow this"
+    )
+    return (
+        f"auth required: it answered {status} although it was given {named}; "
+        f"what `headers` in servers.yaml says there {wrong}"
+    )
 
 
 def _unconnected(error: BaseException, url: httpx2.URL) -> str | None:

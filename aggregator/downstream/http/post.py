@@ -13,11 +13,11 @@ from aggregator.downstream.http.endpoint import Endpoint
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
     broken,
-    of_status,
     turned_away,
 )
 from aggregator.downstream.transport import UndeliveredError
-from aggregator.jsonrpc.decoding import Noise, decode
+from aggregator.jsonrpc.decoding import Noise, decoding
+from aggregator.turns import in_turns
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -92,7 +92,7 @@ class Post:
         knows_session = "mcp-session-id" in response.request.headers
         if knows_session and _means_expired(response.status_code, error):
             raise SessionExpiredError
-        fault = of_status(response.status_code, response.headers)
+        fault = self._endpoint.refusal(response)
         if error is None or fault.undelivered.is_barred or fault.undelivered.retry_after:
             raise fault
         return JSONRPCError(jsonrpc="2.0", id=self.request.id, error=error.error)
@@ -101,7 +101,7 @@ class Post:
         if kind(response) != JSON or "content-encoding" in response.headers:
             return None
         body = await self._endpoint.read(response)
-        found = decode(body, self._endpoint.max_message_bytes)
+        found = await in_turns(decoding(body, self._endpoint.max_message_bytes))
         return next((each for each in found if isinstance(each, JSONRPCError)), None)
 
     async def _read_whole(self, response: httpx2.Response) -> None:
@@ -111,7 +111,7 @@ class Post:
     async def _take(self, data: bytes) -> bool:
         """Hand on what some data says; return whether the answer was among it."""
         answered = False
-        for message in decode(data, self._endpoint.max_message_bytes):
+        for message in await in_turns(decoding(data, self._endpoint.max_message_bytes)):
             if isinstance(message, JSONRPCResponse | JSONRPCError):
                 # A response answers the request that it is a response to, whatever it says.
                 message.id = self.request.id

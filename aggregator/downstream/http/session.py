@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Self
 
@@ -13,7 +13,7 @@ import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Endpoint
-from aggregator.downstream.http.fault import of_status, turned_away
+from aggregator.downstream.http.fault import turned_away
 from aggregator.downstream.http.post import (
     EVENTS,
     JSON,
@@ -26,7 +26,8 @@ from aggregator.downstream.http.post import (
 )
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import UndeliveredError
-from aggregator.jsonrpc.decoding import Noise, decode
+from aggregator.jsonrpc.decoding import Noise, decoding
+from aggregator.turns import in_turns
 
 PARTING = 1.0
 """Seconds that ending a session may take when the link is closed."""
@@ -159,7 +160,7 @@ class Session:
             await post.run(Terms().headers())
         except UndeliveredError as error:
             reason = f"its session ended and no other could be had: {error}"
-            unopened = replace(error.undelivered, reason=reason, may_have_run=False)
+            unopened = error.undelivered._replace(reason=reason, may_have_run=False)
             raise UndeliveredError(unopened) from error
         if post.result is None:
             raise turned_away("its session ended and it refused another")
@@ -199,7 +200,8 @@ class Session:
         async with aclosing(self._endpoint.events(response)) as events:
             async for event in events:
                 place.note(event)
-                for message in decode(event.data.encode(), self._endpoint.max_message_bytes):
+                steps = decoding(event.data.encode(), self._endpoint.max_message_bytes)
+                for message in await in_turns(steps):
                     if not isinstance(message, Noise):
                         await self._traffic.deliver(message)
 
@@ -210,7 +212,7 @@ class Session:
             self._group.start_soon(self._renew_unasked, generation)
             return False
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            self._traffic.note_failure(of_status(status, response.headers))
+            self._traffic.note_failure(self._endpoint.refusal(response))
             return False
         # Most servers have none, and say so with 405.
         return status >= HTTPStatus.INTERNAL_SERVER_ERROR

@@ -13,6 +13,7 @@ import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import SessionExpiredError, turned_away
 from aggregator.downstream.http.post import EVENTS, JSON, Post
 from aggregator.downstream.http.session import Session
@@ -29,6 +30,7 @@ class Streamable(Traffic):
         self._endpoint = endpoint
         self._group = group
         self._is_modern = False
+        self._errands = Errands(group)
         self._session = Session(endpoint, self, group)
 
     async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS) -> None:
@@ -44,7 +46,7 @@ class Streamable(Traffic):
                 await self._session.tell(message)
                 self._session.listen()
             case _:
-                self._group.start_soon(self._session.tell, message)
+                self._errands.run(partial(self._session.tell, message))
 
     async def part(self) -> None:
         """Tell the server that its session is over."""

@@ -2,14 +2,20 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 import anyio
 from mcp_types import JSONRPCMessage, JSONRPCRequest, RequestId
 
-from aggregator.downstream.transport import Line, Received, Related, Undelivered, UndeliveredError
+from aggregator.downstream.transport import (
+    Line,
+    Received,
+    Related,
+    Remedy,
+    Undelivered,
+    UndeliveredError,
+)
 
 FAILURES_TOLERATED = 3
 """Requests in a row that may fail before the link is given up and made anew."""
@@ -48,9 +54,18 @@ class Traffic:
         """Say whether a new link would be turned away like this one."""
         return self._loss is not None and self._loss.is_barred
 
+    def remedy(self) -> Remedy | None:
+        """Return what a person can do so that a new link would not be turned away."""
+        return self._loss.remedy if self._loss else None
+
     def last_words(self) -> Sequence[Line]:
         """Return nothing: what a server far away says besides messages is not heard here."""
         return ()
+
+    @property
+    def noise_count(self) -> int:
+        """None: there are no lines."""
+        return 0
 
     @property
     def is_lost(self) -> bool:
@@ -88,7 +103,7 @@ class Traffic:
 
     async def fail(self, request: JSONRPCRequest, error: UndeliveredError) -> None:
         """Answer a request with what went wrong."""
-        await self._hand_on(replace(error.undelivered, request=request.id))
+        await self._hand_on(error.undelivered._replace(request=request.id))
 
     def note_answer(self) -> None:
         """Note that the server answers."""

@@ -3,9 +3,9 @@
 POSIX only: it waits for pipes, and ends groups of processes, in ways that Windows does not have.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Literal
@@ -13,17 +13,24 @@ from typing import Literal
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-from mcp.client.stdio import get_default_environment
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
-from aggregator.downstream.stdio.process import Pipes, Process, describe_status, spawn
-from aggregator.downstream.stdio.tail import Redaction, Tail, printable
+from aggregator.config.values import NO_LIMITS, Limits
+from aggregator.downstream.stdio.overrun import overrun
+from aggregator.downstream.stdio.process import (
+    Pipes,
+    Process,
+    SpawnError,
+    describe_status,
+    spawn,
+)
+from aggregator.downstream.stdio.tail import Lines, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
 from aggregator.downstream.transport import NO_HEADERS, Headers, Line
 from aggregator.jsonrpc.decoding import Noise
+from aggregator.jsonrpc.flood import LASTING, Flood
 from aggregator.jsonrpc.pipes import (
     MAX_ANSWER_BYTES,
-    MAX_NOISE,
     MessageReader,
     MessageWriter,
     close_pipe,
@@ -31,7 +38,7 @@ from aggregator.jsonrpc.pipes import (
 )
 from aggregator.jsonrpc.source import Source
 from aggregator.rate import Rate
-from aggregator.secrecy import secret_arguments
+from aggregator.secrecy import Redaction
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 """Bytes one message of a server may have, unless it is configured otherwise."""
@@ -40,7 +47,7 @@ LOGGED_PER_MINUTE = 5
 """Lines of noise, and lines of standard error, that reach the log in a minute."""
 
 LOGGED_BYTES = 4096
-"""Bytes of a chunk that are looked at for the log."""
+"""Bytes of a chunk, or of a line, that are looked at for the log."""
 
 LINGER = 0.05
 """Seconds to read on after a child has ended; a descendant may hold its pipe open for ever."""
@@ -54,6 +61,8 @@ Log = Callable[[Literal["stderr", "stdout"], str], None]
 STUCK_AFTER = 1.0
 """Seconds a server may leave unread what was written to it before a time-out means it hangs."""
 
+_NOTHING_CONFIDED = Redaction(())
+
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
@@ -62,18 +71,36 @@ class ChildSpec:
     command: str
     args: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it is given by its configuration."""
+    inherited: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it is given of our own environment."""
+    redact: Redaction = field(default=_NOTHING_CONFIDED, repr=False)
+    """What takes out of its words what it was given in confidence."""
     cwd: str | Path | None = None
     max_message_bytes: int = MAX_MESSAGE_BYTES
+    limits: Limits = NO_LIMITS
+    detach: bool = False
+    """Whether what it starts is left alone when it ends."""
 
 
 class Child:
     """A running server, for as long as its context is open."""
 
-    def __init__(self, spec: ChildSpec, process: Process, pipes: Pipes, log: Log) -> None:
+    def __init__(
+        self,
+        spec: ChildSpec,
+        process: Process,
+        pipes: Pipes,
+        log: Log,
+        *,
+        has_flooded: bool = False,
+    ) -> None:
+        self._has_flooded = has_flooded
         self._process = process
         self._pipes = pipes
         self._log = log
-        self._redact = Redaction({**dict(secret_arguments(spec.args)), **spec.env})
+        self._redact = spec.redact
+        self._limits = spec.limits
         self._stderr = Source(pipes.stderr.fileno())
         self._words = Tail()
         self._stderr_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
@@ -84,6 +111,7 @@ class Child:
             spec.max_message_bytes,
             on_noise=self._on_noise,
             on_end=self._settle,
+            flood=Flood(),
         )
         self._writer = MessageWriter(pipes.stdin)
         self.noise_count = 0
@@ -133,9 +161,17 @@ class Child:
         since = self.write_blocked_since
         return since is not None and anyio.current_time() - since >= STUCK_AFTER
 
+    @property
+    def is_flooding(self) -> bool:
+        """Whether it was given up for what it wrote instead of messages."""
+        return self._reader.is_flooded
+
     def is_barred(self) -> bool:
-        """Whether it would be pointless to start it again: a program may do better next time."""
-        return False
+        """Whether it would be pointless to start it again: any but a flood may be the last."""
+        return self.is_flooding and self._has_flooded
+
+    def remedy(self) -> None:
+        """Nothing: nobody logs in to a process."""
 
     def exit_status(self) -> int | None:
         """Return how the process ended, negative for a signal, or nothing while it runs."""
@@ -144,18 +180,24 @@ class Child:
     def describe_end(self) -> str:
         """Say how it came to its end, in words that follow the name of the server."""
         status = self.exit_status()
-        if self._reader.is_too_noisy:
-            return f"it wrote more than {MAX_NOISE:,} lines in a row that are not messages"
+        if self.is_flooding:
+            again = "it is flooding: started anew, again " if self._has_flooded else ""
+            return (
+                f"{again}it wrote thousands of lines, or megabytes, a second for {LASTING:g} s "
+                "that are no messages; what is for people belongs on standard error"
+            )
         if status is None:
             return "it stopped reading" if self._writer.broken.is_set() else "it closed its output"
-        return f"it {describe_status(status)}"
+        limit = overrun(self._limits, status, (line.text for line in self._words.lines()))
+        cause = f", most likely for its `limits.{limit}`" if limit else ""
+        return f"it {describe_status(status)}{cause}"
 
     def last_words(self) -> Sequence[Line]:
         """Return the last lines of standard error, safe to show.
 
         Among them is what a child wrote to standard output that has not sent a message yet.
         """
-        return [replace(line, text=self._shown(line.text)) for line in self._words.lines()]
+        return [line._replace(text=self._shown(line.text)) for line in self._words.lines()]
 
     def __repr__(self) -> str:
         state = self.describe_end() if self.closed.is_set() else "running"
@@ -171,7 +213,7 @@ class Child:
             tasks.start_soon(self._end_after, self._writer.broken)
 
     async def stop(self) -> None:
-        """End the server and everything it has started in its group; `run` must have ended."""
+        """End the server and its group; `run` must have ended."""
         self._reader.end()
         self._writer.close()
         async with anyio.create_task_group() as tasks:
@@ -202,26 +244,27 @@ class Child:
             await self._exited.wait()
 
     async def _read_stderr(self) -> None:
+        lines = Lines(LOGGED_BYTES)
         while chunk := await self._stderr.read():
             self._words.add(chunk)
-            for line in chunk[:LOGGED_BYTES].splitlines():
-                if not self._stderr_rate.admits(monotonic()):
-                    break
-                self._log("stderr", self._shown(line.decode(errors="replace")))
+            self._log_errors(lines.feed(chunk))
             await anyio.lowlevel.checkpoint()
+        self._log_errors(lines.finish())
+
+    def _log_errors(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
+            if not self._stderr_rate.admits(monotonic()):
+                break
+            self._log("stderr", self._shown(line.decode(errors="replace")))
 
     def _on_noise(self, noise: Noise) -> None:
         self.noise_count += 1
-        is_logged = self._noise_rate.admits(monotonic())
-        if self._reader.has_spoken and not is_logged:
-            return
-        # Made safe as a whole, before anything is changed that a secret could be known by.
-        shown = self._shown(noise.line[:LOGGED_BYTES].decode(errors="replace"))
-        line = Line(shown.strip(), is_noise=True)
-        if is_logged:
-            self._log("stdout", str(line))
+        line = noise.line[:LOGGED_BYTES]
         if not self._reader.has_spoken:
-            self._words.add_noise(line.text.encode())
+            self._words.add_noise(line)
+        if self._noise_rate.admits(monotonic()):
+            shown = self._shown(line.decode(errors="replace"))
+            self._log("stdout", str(Line(shown, is_noise=True)))
 
     def _shown(self, line: str) -> str:
         return printable(self._redact(line))
@@ -229,22 +272,29 @@ class Child:
 
 @asynccontextmanager
 async def open_child(
-    spec: ChildSpec, *, log: Log, watchdog: Watchdog
+    spec: ChildSpec, *, log: Log, watchdog: Watchdog, has_flooded: bool = False
 ) -> AsyncGenerator[Child, None]:
     """Start a server, and end it with the context, however that is left.
+
+    `has_flooded` says whether it had to be ended for that the last time.
 
     Raises:
         SpawnError: It cannot be started.
     """
     watchdog.start()
-    environment = get_default_environment() | dict(spec.env) | watchdog.environment
+    # The mark is inherited, and whatever carries it ends with us, also outside of the group.
+    mark = {} if spec.detach else watchdog.environment
+    environment = {**spec.inherited, **spec.env, **mark}
     # A thread that has begun is waited for, cancelled or not, so no process goes unnoticed.
-    process, pipes = await anyio.to_thread.run_sync(
-        spawn, [spec.command, *spec.args], environment, spec.cwd
-    )
+    try:
+        process, pipes = await anyio.to_thread.run_sync(
+            spawn, [spec.command, *spec.args], environment, spec.cwd, spec.limits
+        )
+    except RuntimeError as error:
+        raise SpawnError(f"the command `{spec.command}` could not be started: {error}") from error
     # No await from here until the child is in the care of the block below.
     watchdog.hold(process.pid)
-    child = Child(spec, process, pipes, log)
+    child = Child(spec, process, pipes, log, has_flooded=has_flooded)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(child.run)

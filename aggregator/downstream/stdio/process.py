@@ -7,6 +7,7 @@ the number away, so a signal never reaches a stranger.
 import errno
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +19,15 @@ from typing import IO
 
 import anyio
 
+from aggregator.config.values import NO_LIMITS, Limits
+from aggregator.descriptors import give_back
+
 logger = logging.getLogger(__name__)
 
 GRACE = 2.0
 """Seconds a process has to end by itself, and again after SIGTERM."""
+
+_LIMITED = Path(__file__).with_name("limited.py")
 
 POLL_INTERVAL = 0.02
 """Seconds between two looks, where the system offers nothing to wait on."""
@@ -127,7 +133,10 @@ async def _becomes_false(condition: Callable[[], bool]) -> None:
 
 
 def spawn(
-    command: Sequence[str], environment: Mapping[str, str], cwd: str | Path | None
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: str | Path | None,
+    limits: Limits = NO_LIMITS,
 ) -> tuple[Process, Pipes]:
     """Start a process in a session of its own; block until it runs.
 
@@ -136,7 +145,7 @@ def spawn(
     """
     try:
         popen = subprocess.Popen(  # noqa: S603 - a list, never a shell
-            list(command),
+            _limited(command, environment, limits),
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -147,8 +156,21 @@ def spawn(
         )
     except (OSError, ValueError) as error:
         raise SpawnError(_reason(command[0], environment, cwd, error)) from error
+    if limits.files is None:
+        give_back(popen.pid)
     pipes = Pipes(unblocked(popen.stdin), unblocked(popen.stdout), unblocked(popen.stderr))
     return Process(popen), pipes
+
+
+def _limited(command: Sequence[str], environment: Mapping[str, str], limits: Limits) -> list[str]:
+    """Return what to run to have a command under limits; without any, that is the command."""
+    if limits == NO_LIMITS:
+        return list(command)
+    # What could not be run would be told by another program, and as its own end.
+    if shutil.which(command[0], path=environment.get("PATH", os.defpath)) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    words = ["" if limit is None else str(limit) for limit in limits]
+    return [sys.executable, "-I", "-S", "-E", str(_LIMITED), *words, *command]
 
 
 def describe_status(status: int) -> str:

@@ -1,8 +1,8 @@
 """End what a dead aggregator has left running: a program of its own, started by `watchdog`.
 
-It reads `=cookie`, `+pid start` and `-pid` lines on standard input. When that ends, its parent
-is gone for whatever reason: every group still held, and every process whose environment carries
-the cookie, gets SIGTERM and then SIGKILL. It imports next to nothing, to stay small.
+It reads `=cookie`, `+pid start` and `-pid` lines on standard input. When that ends, its parent is
+gone for whatever reason: every group still held, and every process whose environment carries the
+cookie, gets SIGTERM and then SIGKILL. It imports next to nothing, to stay small.
 """
 
 import os
@@ -42,7 +42,7 @@ class Held:
     def forget_strangers(self) -> None:
         """Let go of groups whose number now belongs to a process that started at another time."""
         self.groups = {
-            pid: start for pid, start in self.groups.items() if start_time(pid) in (0, start)
+            group: start for group, start in self.groups.items() if start_time(group) in (0, start)
         }
 
     def signal(self, number: int) -> bool:

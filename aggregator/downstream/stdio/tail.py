@@ -1,20 +1,15 @@
-"""Keep the last bytes of a stream, and show them as lines that are safe to print."""
+"""Keep the last bytes of a stream, and show what it says as lines that are safe to print."""
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aggregator.downstream.transport import Line
-from aggregator.secrecy import without_secrets
 
 KEPT_BYTES = 32 * 1024
 """Bytes kept of what a child writes to its standard error."""
 
 SHOWN_CHARACTERS = 2000
 """Characters shown of one line."""
-
-SHORTEST_SECRET = 6
-"""Characters a value must have to be hidden; shorter ones occur by chance in any text."""
 
 
 @dataclass(slots=True)
@@ -23,6 +18,36 @@ class _Part:
 
     kept: bytearray
     is_noise: bool = False
+
+    def lines(self) -> list[Line]:
+        """Return what is kept as lines; one of standard output is whole, whatever stands in it."""
+        text = self.kept.decode(errors="replace")
+        return [Line(text, is_noise=True)] if self.is_noise else list(map(Line, text.splitlines()))
+
+
+class Lines:
+    """Whole lines of a stream that comes in chunks, so that no secret is seen in halves.
+
+    Of each chunk, and of each line, only the beginning is looked at.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._begun = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take the next bytes; return the lines that they complete."""
+        last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+        if not last:
+            self._begun = (self._begun + chunk)[: self._limit]
+            return []
+        found = (self._begun + chunk[: min(last, self._limit)])[: 2 * self._limit].splitlines()
+        self._begun = chunk[last : last + self._limit]
+        return found
+
+    def finish(self) -> list[bytes]:
+        """Return what the stream ended with, if that was no line break."""
+        return [self._begun] if self._begun else []
 
 
 class Tail:
@@ -50,11 +75,7 @@ class Tail:
 
     def lines(self) -> list[Line]:
         """Return the last lines; the first is left out if its beginning is lost."""
-        lines = [
-            Line(text, part.is_noise)
-            for part in self._parts
-            for text in part.kept.decode(errors="replace").splitlines()
-        ]
+        lines = [line for part in self._parts for line in part.lines()]
         return lines[1:] if self._cut else lines
 
     def _forget(self, added: int) -> None:
@@ -77,18 +98,3 @@ def printable(line: str) -> str:
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown
     )
-
-
-class Redaction:
-    """Hides the values that a child was given, and what looks like a secret of anybody."""
-
-    def __init__(self, secrets: Mapping[str, str]) -> None:
-        hidden = [(value, name) for name, value in secrets.items() if len(value) >= SHORTEST_SECRET]
-        # The longest first, or a value that contains another would show its rest.
-        self._hidden = sorted(hidden, key=lambda pair: len(pair[0]), reverse=True)
-
-    def __call__(self, text: str) -> str:
-        """Return the text with each value replaced by its name."""
-        for value, name in self._hidden:
-            text = text.replace(value, f"[{name}]")
-        return without_secrets(text)

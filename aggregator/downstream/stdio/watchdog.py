@@ -37,7 +37,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         self.cookie = secrets.token_hex(16)
-        self._held: dict[int, int] = {}
+        self._held: dict[int, str] = {}
         self._process: Process | None = None
         self._input: IO[bytes] | None = None
         self.started = anyio.Event()
@@ -65,14 +65,14 @@ class Watchdog:
             return
         self._process, self._input = Process(popen), unblocked(popen.stdin)
         self._tell(f"={self.cookie}")
-        for pid, started in self._held.items():
-            self._tell(f"+{pid} {started}")
+        for line in self._held.values():
+            self._tell(line)
         self.started.set()
 
     def hold(self, pid: int) -> None:
         """End this process and its group if we are gone before it is released."""
-        self._held[pid] = start_time(pid)
-        self._tell(f"+{pid} {self._held[pid]}")
+        self._held[pid] = f"+{pid} {start_time(pid)}"
+        self._tell(self._held[pid])
 
     def release(self, pid: int) -> None:
         """Forget a process that has ended."""

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.catalog import Catalog, ToolEntry
 from aggregator.names import ServerName
 from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.semantic.gist import gist
@@ -57,7 +57,7 @@ class SemanticIndex:
         for server in self._entries.keys() - catalog.servers.keys():
             self.remove(server)
         for server, state in catalog.servers.items():
-            entries = state.entries if isinstance(state, Ready) else ()
+            entries = state.known.entries if state.known else ()
             if entries is not self._entries.get(server, ()):
                 self.update(server, entries)
 
@@ -131,7 +131,11 @@ class SemanticIndex:
             await self._until_posted()
             while self._outbox:
                 letter = self._outbox.popleft()
-                line = await anyio.to_thread.run_sync(letter.line, abandon_on_cancel=True)
+                try:
+                    line = await anyio.to_thread.run_sync(letter.line, abandon_on_cancel=True)
+                except RuntimeError:
+                    # No thread can be started: better to take a moment than to end.
+                    line = letter.line()
                 try:
                     await stdin.send(line)
                 except anyio.BrokenResourceError:

@@ -1,5 +1,6 @@
 """Where we listen: an address read from `[HOST:]PORT`, and the socket on it."""
 
+import errno
 import ipaddress
 import socket
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ LOOPBACK = "127.0.0.1"
 BACKLOG = 256
 """Connections that may wait to be accepted."""
 LAST_PORT = 65_535
+MAX_DIGITS = 5
+"""Digits that a port may have."""
+PROTOCOL = "/mcp"
+"""The path that clients come to."""
 
 
 class BindingError(AggregatorError):
@@ -46,21 +51,49 @@ class Binding:
 
 
 def parse_binding(text: str) -> Binding:
-    """Read `PORT`, `HOST:PORT` or `[IPV6]:PORT`; the host is this machine's loopback by default.
+    """Read `PORT`, `HOST:PORT`, `[IPV6]:PORT` or the URL that clients are given.
+
+    The host is this machine's loopback by default.
 
     Raises:
         BindingError: It is none of these.
     """
-    host, _, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) <= LAST_PORT):
-        hint = f"Write a port up to {LAST_PORT}, as in `--http 8765`"
+    host, _, port = _authority(text).rpartition(":")
+    hint = f"Write a port up to {LAST_PORT}, as in `--http 8765`"
+    if not (port.isascii() and port.isdigit()):
         raise BindingError(f"`{text}` does not end in a port", hint)
+    if len(port) > MAX_DIGITS or int(port) > LAST_PORT:
+        raise BindingError(f"there is no port `{port}`", hint)
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if ":" in bare and bare == host:
         raise BindingError(
             f"`{text}` is ambiguous", f"Write an IPv6 address in brackets: `[{host}]:{port}`"
         )
     return Binding(bare or LOOPBACK, int(port))
+
+
+def _authority(text: str) -> str:
+    """Return the host and port of what may be a URL.
+
+    Raises:
+        BindingError: It is a URL that we cannot be reached at.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return text
+    if scheme.lower() != "http":
+        raise BindingError(
+            f"`{text}` cannot be served: there is only plain HTTP here",
+            "Put a gateway with TLS in front, and name it with `--allow-host`",
+        )
+    authority, slash, path = rest.partition("/")
+    if path not in ("", PROTOCOL.removeprefix("/")):
+        where = f"http://{authority}{PROTOCOL}"
+        raise BindingError(
+            f"`{slash}{path}` cannot be served: clients come to `{where}`",
+            f"Write `--http {authority}`",
+        )
+    return authority
 
 
 def listen(binding: Binding) -> socket.socket:
@@ -81,7 +114,18 @@ def listen(binding: Binding) -> socket.socket:
         sock.close()
         reason = in_words(error)
         raise BindingError(
-            f"cannot listen on `{binding.authority}`: {reason}",
-            "Choose another port, or stop the program that has this one",
+            f"cannot listen on `{binding.authority}`: {reason}", _advice(error)
         ) from error
     return sock
+
+
+def _advice(error: OSError) -> str:
+    """Say what to do where we cannot listen."""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return (
+            "That is no address of this machine: use 127.0.0.1, or 0.0.0.0 for all that it has, "
+            "and name with `--allow-host` what clients call it"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "Choose a port from 1024 on: lower ones are for the system"
+    return "Choose another port, or stop the program that has this one"

@@ -5,6 +5,7 @@ can be made to point here. Neither can choose the headers that are checked.
 """
 
 import hmac
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,15 @@ from http import HTTPStatus
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from aggregator.upstream.http.strangers import Strangers
+
+logger = logging.getLogger(__name__)
+
+MAX_TOLD = 20
+"""Refusals that are logged; whoever goes on being refused is known by then."""
+MAX_SHOWN = 80
+"""Characters of what a stranger sent that are logged."""
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -64,7 +74,11 @@ class Refusal:
 
     status: HTTPStatus
     reason: str
+    advice: str
+    """What whoever runs us can do about it, for the log."""
     challenge: str | None = None
+    hangs_up: bool = False
+    """Whether nothing more is read on the connection."""
 
 
 def refusal(
@@ -75,7 +89,8 @@ def refusal(
     What is open needs no token, but it is still for nobody else's pages.
     """
     return (
-        _wrong_host(_all(headers, b"host"), policy, address)
+        _two_lengths(headers)
+        or _wrong_host(_all(headers, b"host"), policy, address)
         or _wrong_origin(headers, policy, address)
         or (None if is_open else _wrong_token(_all(headers, b"authorization"), policy.token))
     )
@@ -84,31 +99,62 @@ def refusal(
 class Guard:
     """Lets through to an application only what may come in."""
 
-    def __init__(self, app: ASGIApp, policy: Policy, *, open_paths: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        policy: Policy,
+        *,
+        open_paths: Iterable[str] = (),
+        strangers: Strangers | None = None,
+    ) -> None:
         self._app = app
+        self._strangers = strangers
         self._policy = policy
         self._open_paths = frozenset(open_paths)
+        self._told = set[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; anything else is not served at all."""
         if scope["type"] != "http":
             return
-        found = refusal(
-            scope["headers"],
-            self._policy,
-            address=_address(scope),
-            is_open=scope["path"] in self._open_paths,
-        )
+        is_open = scope["path"] in self._open_paths
+        found = refusal(scope["headers"], self._policy, address=_address(scope), is_open=is_open)
         if found is None:
+            if self._strangers is not None and not is_open and scope.get("client"):
+                self._strangers.release(scope["client"])
             await self._app(scope, receive, send)
         else:
+            self._tell(found)
             await _refuse(found)(scope, receive, send)
+
+    def _tell(self, found: Refusal) -> None:
+        """Log each kind of refusal once: whoever is refused may try for ever."""
+        if found.advice not in self._told and len(self._told) < MAX_TOLD:
+            self._told.add(found.advice)
+            logger.warning("a request was answered %d: %s", found.status, found.advice)
+
+
+def _two_lengths(headers: Headers) -> Refusal | None:
+    """Refuse what a gateway before us may have read to another end than we would."""
+    if not (_all(headers, b"content-length") and _all(headers, b"transfer-encoding")):
+        return None
+    advice = "it has both `Content-Length` and `Transfer-Encoding`, as in request smuggling"
+    return Refusal(
+        HTTPStatus.BAD_REQUEST,
+        "Send either Content-Length or Transfer-Encoding, not both",
+        advice,
+        hangs_up=True,
+    )
 
 
 def _wrong_host(hosts: Sequence[str], policy: Policy, address: str | None) -> Refusal | None:
     if len(hosts) == 1 and policy.knows(hosts[0], address):
         return None
-    return Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This is not the host you asked for")
+    host = _shown(hosts[0]) if len(hosts) == 1 else f"{len(hosts)} hosts"
+    match = _AUTHORITY.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
+    option = f"`--allow-host {match[1]}`" if match else "`--allow-host NAME`"
+    advice = f"it asks for {host}; if that is what clients call this machine, use {option}"
+    return Refusal(HTTPStatus.MISDIRECTED_REQUEST, "This is not the host you asked for", advice)
 
 
 def _wrong_origin(headers: Headers, policy: Policy, address: str | None) -> Refusal | None:
@@ -117,7 +163,12 @@ def _wrong_origin(headers: Headers, policy: Policy, address: str | None) -> Refu
     is_ours = all(_is_ours(origin, policy, address) for origin in origins)
     if len(origins) <= 1 and is_ours and all(site in _NOT_FROM_ELSEWHERE for site in sites):
         return None
-    return Refusal(HTTPStatus.FORBIDDEN, "Pages of other origins may not ask this")
+    page = _shown(origins[0]) if origins else "another site"
+    advice = (
+        f"it comes from a page of {page} in a browser; only pages of this host, and of those "
+        "named with `--allow-host`, are let in"
+    )
+    return Refusal(HTTPStatus.FORBIDDEN, "Pages of other origins may not ask this", advice)
 
 
 def _is_ours(origin: str, policy: Policy, address: str | None) -> bool:
@@ -129,16 +180,28 @@ def _wrong_token(given: Sequence[str], token: str | None) -> Refusal | None:
     if token is None:
         return None
     if not given:
-        return Refusal(HTTPStatus.UNAUTHORIZED, "A token is required", _CHALLENGE)
+        advice = f"it has no token; {_WAY_IN}"
+        return Refusal(HTTPStatus.UNAUTHORIZED, "A token is required", advice, _CHALLENGE)
     match = _BEARER.fullmatch(given[0])
     presented = match[1].encode("latin-1", "replace") if match else b""
     if len(given) == 1 and hmac.compare_digest(presented, token.encode()):
         return None
     invalid = f'{_CHALLENGE}, error="invalid_token"'
-    return Refusal(HTTPStatus.UNAUTHORIZED, "The token is not the right one", invalid)
+    advice = f"it has another token; {_WAY_IN}"
+    return Refusal(HTTPStatus.UNAUTHORIZED, "The token is not the right one", advice, invalid)
 
 
+_WAY_IN = (
+    "clients must send `Authorization: Bearer TOKEN` with ours; "
+    "`--no-auth` asks for none, on loopback only"
+)
 _CHALLENGE = 'Bearer realm="aggregator"'
+
+
+def _shown(value: str) -> str:
+    """Return what a stranger sent, as it may stand in a log."""
+    plain = "".join(each if each.isascii() and each.isprintable() else "?" for each in value)
+    return f"`{plain[:MAX_SHOWN]}`"
 
 
 def _all(headers: Headers, name: bytes) -> list[str]:
@@ -155,5 +218,7 @@ def _address(scope: Scope) -> str | None:
 
 
 def _refuse(found: Refusal) -> PlainTextResponse:
-    headers = {"www-authenticate": found.challenge} if found.challenge else None
+    headers = {"www-authenticate": found.challenge} if found.challenge else {}
+    if found.hangs_up:
+        headers["connection"] = "close"
     return PlainTextResponse(f"{found.reason}\n", found.status, headers)

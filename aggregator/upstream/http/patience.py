@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from aggregator.upstream.http.strangers import Strangers
+
 REQUEST_TIME = 30.0
 """Seconds that a client has to send a request whole, from its first byte or its connection on."""
 
@@ -19,11 +21,12 @@ class _Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-def impatient(seconds: float) -> type[H11Protocol]:
-    """Return a protocol that gives clients so long."""
+def impatient(seconds: float, among: Strangers) -> type[H11Protocol]:
+    """Return a protocol that gives clients so long, and counts each as a stranger at first."""
 
     class Impatient(_Impatient):
         patience = seconds
+        strangers = among
 
     return Impatient
 
@@ -32,12 +35,15 @@ class _Impatient(H11Protocol):
     """One connection."""
 
     patience: float
+    strangers: Strangers
     _timer: _Timer | None = None
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
         super().connection_made(transport)
         self._expect()
+        if self.client is not None:
+            self.strangers.admit(self.client, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Take some of a request, and see whether it is whole."""
@@ -51,6 +57,8 @@ class _Impatient(H11Protocol):
         """Forget the connection."""
         super().connection_lost(exc)
         self._expect_nothing()
+        if self.client is not None:
+            self.strangers.release(self.client)
 
     def _expect(self) -> None:
         if self._timer is None:

@@ -9,12 +9,15 @@ from pathlib import Path
 import anyio
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from aggregator.upstream.http.binding import Binding, BindingError, listen
+from aggregator.descriptors import limit
+from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.patience import REQUEST_TIME, impatient
-from aggregator.upstream.http.site import ALIVE, PROTOCOL, READY, Site
-from aggregator.upstream.http.token import ensure_token
+from aggregator.upstream.http.site import ALIVE, MAX_SESSIONS, READY, Site
+from aggregator.upstream.http.strangers import Strangers
+from aggregator.upstream.http.token import check_token, ensure_token
 from aggregator.upstream.server import Upstream
 
 DRAIN_TIME = 10.0
@@ -24,6 +27,9 @@ HANG_UP_TIME = 1
 MAX_CONNECTIONS = 2000
 """Connections at a time; more are answered 503."""
 MAX_HEADER_BYTES = 64 * 1024
+
+FROM_ENVIRONMENT = "AGGREGATOR_TOKEN"
+"""The environment variable that has the token, for us or for whoever looks at us."""
 
 Say = Callable[[str], None]
 """Tells the person who started us something."""
@@ -36,11 +42,15 @@ class Access:
     binding: Binding
     token_file: Path | None
     """Where the token is, or is to be made; `None` to ask for none."""
+    token: str | None = field(default=None, repr=False)
+    """The token itself, where it is given to us and no file is needed."""
     names: tuple[str, ...] = ()
     """Further names by which clients may know this host."""
     say: Say = field(default=lambda _text: None)
     patience: float = REQUEST_TIME
     """Seconds that a client has to send a request whole."""
+    max_sessions: int = MAX_SESSIONS
+    """Sessions of handshake clients at a time."""
 
 
 class Listener:
@@ -48,12 +58,12 @@ class Listener:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        if access.token_file is None and not access.binding.is_loopback:
+        self._token = _token(access)
+        if self._token is None and not access.binding.is_loopback:
             raise BindingError(
                 f"`{access.binding.authority}` can be reached by others, so a token is required",
                 "Leave out `--no-auth`, or listen on 127.0.0.1",
             )
-        self._token = None if access.token_file is None else ensure_token(access.token_file)
         self._socket = listen(access.binding)
         self.binding = Binding(access.binding.host, self._socket.getsockname()[1])
         """Where we listen: with the port that was given to us, if we left the choice."""
@@ -65,15 +75,22 @@ class Listener:
 
     async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
         """Serve clients until we are told to stop."""
-        site = Site(upstream)
-        guard = Guard(site, self._policy(), open_paths=(ALIVE, READY))
-        server = _Server(_settings(guard, self._access.patience))
-        async with site.manager.run(), anyio.create_task_group() as group:
-            group.start_soon(_serve, server, self._socket, stop)
-            self._greet()
-            await stop.wait()
-            await site.drain(DRAIN_TIME)
-            server.should_exit = True
+        site = Site(upstream, self._access.max_sessions)
+        files = limit()
+        strangers = Strangers.among(files)
+        guard = Guard(site, self._policy(), open_paths=(ALIVE, READY), strangers=strangers)
+        protocol = impatient(self._access.patience, strangers)
+        # The other half is for servers, and for whatever else has to be opened.
+        most = min(MAX_CONNECTIONS, files // 2)
+        backlog = max(1, min(BACKLOG, strangers.most // 2))
+        server = _Server(_settings(guard, protocol, most, backlog))
+        with upstream.fleet.stream.heard_by(site.metrics.hear):
+            async with site.manager.run(), anyio.create_task_group() as group:
+                group.start_soon(_serve, server, self._socket, stop)
+                self._greet()
+                await stop.wait()
+                await site.drain(DRAIN_TIME)
+                server.should_exit = True
 
     def close(self) -> None:
         """Give up the port."""
@@ -85,11 +102,24 @@ class Listener:
 
     def _greet(self) -> None:
         self._access.say(f"serving clients at {self.url}")
-        if self._access.token_file is not None:
+        if self._token is not None:
+            place = FROM_ENVIRONMENT if self._access.token else self._access.token_file
             self._access.say(
-                "they must send `Authorization: Bearer TOKEN` with the token in "
-                f"`{self._access.token_file}`"
+                f"they must send `Authorization: Bearer TOKEN` with the token in `{place}`"
             )
+        if not self.binding.is_loopback:
+            self._access.say(
+                "warning: others on the network can read the token and all else on the way; "
+                "put a gateway with TLS in front, or listen on 127.0.0.1"
+            )
+
+
+def _token(access: Access) -> str | None:
+    """Return what clients must know, if they must know anything."""
+    if access.token is not None:
+        check_token(access.token)
+        return access.token
+    return None if access.token_file is None else ensure_token(access.token_file)
 
 
 class _Server(uvicorn.Server):
@@ -105,10 +135,10 @@ async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> Non
     stop.set()
 
 
-def _settings(app: ASGIApp, patience: float) -> uvicorn.Config:
+def _settings(app: ASGIApp, protocol: type[H11Protocol], most: int, backlog: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=impatient(patience),
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -116,7 +146,9 @@ def _settings(app: ASGIApp, patience: float) -> uvicorn.Config:
         # Whoever connects is who connects: no header says otherwise.
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=most,
+        # As many are accepted at once, before any of them is heard.
+        backlog=backlog,
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         timeout_graceful_shutdown=HANG_UP_TIME,
     )

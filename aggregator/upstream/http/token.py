@@ -26,6 +26,24 @@ def ensure_token(path: Path) -> str:
         raise BindingError(f"the token file `{path}` cannot be used: {reason}") from error
 
 
+def check_token(token: str) -> None:
+    """See to it that a token that was given to us can be sent, and not be guessed.
+
+    Raises:
+        BindingError: It cannot, or it can.
+    """
+    if not _is_usable(token):
+        raise BindingError(
+            f"the token that was given is not {TOKEN_BYTES} printable characters long or longer",
+            "`openssl rand -hex 32` makes one",
+        )
+
+
+def _is_usable(token: str) -> bool:
+    is_sendable = token.isascii() and token.isprintable() and " " not in token
+    return is_sendable and len(token) >= TOKEN_BYTES
+
+
 def _read(path: Path) -> str | None:
     try:
         status = path.stat()
@@ -39,7 +57,7 @@ def _read(path: Path) -> str | None:
             "Remove it, so that another token is made, and give that to your clients",
         )
     token = path.read_text(encoding="ascii", errors="replace").strip()
-    if not (token.isascii() and token.isprintable() and len(token) >= TOKEN_BYTES):
+    if not _is_usable(token):
         raise BindingError(f"the token file `{path}` holds none", "Remove it; another is made")
     return token
 

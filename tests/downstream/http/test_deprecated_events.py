@@ -7,13 +7,14 @@ import anyio
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from aggregator.catalog import Ready
+from aggregator.catalog import Failed, Pending, Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.http.reach import reach
 from aggregator.downstream.transport import Connect
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from tests.loopback.web import answer, web
+from tests.patience import PATIENCE
 from tests.peers import aggregating, ready, text_of, until, visiting
 
 pytestmark = pytest.mark.anyio
@@ -87,9 +88,9 @@ def at(url: str) -> Connect:
 async def _reason(fleet: Fleet) -> str:
     while True:
         changed, state = fleet.changed, fleet.now.catalog.servers[WEB]
-        if not isinstance(state, Ready) and state.reason:
+        if isinstance(state, Pending | Failed) and state.reason:
             return state.reason
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await changed.wait()
 
 

@@ -144,3 +144,22 @@ async def _reason(address: Address) -> str:
             async with endpoint.send("POST", {}):
                 raise AssertionError
     return caught.value.undelivered.reason
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_missing_credentials_are_told_apart_from_wrong_ones(status: int) -> None:
+    missing = of_status(status, {}).undelivered.reason
+    wrong = of_status(status, {}, ["Authorization", "X-Team"]).undelivered.reason
+
+    assert f"answered {status} and was given no credentials" in missing
+    assert f"answered {status} although it was given `Authorization`, `X-Team`" in wrong
+
+
+@pytest.mark.anyio
+async def test_an_endpoint_names_the_headers_it_was_given_and_not_what_they_say() -> None:
+    address = Address("http://127.0.0.1:9/mcp", {"X-Key": "secret", "Accept": "a/b"})
+    async with open_endpoint(address) as endpoint:
+        reason = endpoint.refusal(httpx2.Response(401)).undelivered.reason
+
+    assert "`X-Key`;" in reason
+    assert "secret" not in reason

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from aggregator.catalog import Failed, Ready
+from aggregator.catalog import Failed, Pending, Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.http.reach import reach
 from aggregator.downstream.transport import Connect
@@ -28,6 +28,7 @@ from tests.loopback.proxy import (
     trickled,
 )
 from tests.loopback.web import peer_at
+from tests.patience import PATIENCE
 from tests.peers import ERAS, Era, Peer, aggregating, connect_to, text_of, until, visiting
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +58,7 @@ class Scene:
     states: list[str] = field(default_factory=list[str])
 
     async def call(self, tool: str = "web__echo", **arguments: Any) -> str:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             return text_of(await self.client.call_tool(tool, arguments))
 
     def state(self) -> Any:
@@ -146,7 +147,7 @@ async def test_an_expired_session_is_renewed_without_losing_the_call() -> None:
         listed_before = staged.peer.lists
         answer = await staged.call(number=1)
         fleet = staged.upstream.fleet
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while staged.peer.lists == listed_before:
                 with anyio.move_on_after(0.1):
                     await fleet.changed.wait()
@@ -167,7 +168,7 @@ async def test_a_server_that_restarts_is_back_by_itself() -> None:
                 lambda: isinstance(fleet.now.catalog.servers[WEB], Ready), lambda: fleet.changed
             )
         async with peer_at(peer, "handshake", port=port), visiting(upstream, "modern") as client:
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 answer = text_of(await client.call_tool("web__echo", {}))
 
     assert answer == "echo: {}"
@@ -194,9 +195,9 @@ async def _reason(fleet: Fleet) -> str:
     """Wait until there is a reason why the server is not there."""
     while True:
         changed, state = fleet.changed, fleet.now.catalog.servers[WEB]
-        if not isinstance(state, Ready) and state.reason:
+        if isinstance(state, Pending | Failed) and state.reason:
             return state.reason
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await changed.wait()
 
 

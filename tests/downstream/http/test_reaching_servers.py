@@ -10,6 +10,7 @@ from aggregator.downstream.http.reach import reach
 from aggregator.downstream.transport import Connect
 from aggregator.names import ServerName
 from tests.loopback.web import peer_at
+from tests.patience import PATIENCE
 from tests.peers import ERAS, Era, Peer, aggregating, ready, text_of, visiting
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ async def test_a_changed_list_is_followed(era: Era) -> None:
     async with peer_at(peer, era) as url, aggregating({"web": at(url)}) as upstream:
         await ready(upstream)
         fleet = upstream.fleet
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while "web__post" not in fleet.now.catalog.entries:
                 changed = fleet.changed
                 await peer.change(post={"description": "Posts"})
@@ -69,7 +70,7 @@ async def test_a_cancelled_call_is_cancelled_on_its_server(era: Era) -> None:
         await ready(upstream)
         async with visiting(upstream, "handshake") as client, anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "web__block")
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await peer.blocked.wait()
                 group.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):

@@ -21,6 +21,7 @@ from aggregator.names import ServerName
 from aggregator.upstream.server import Upstream
 from tests.loopback.scripted import Act, Scripted
 from tests.loopback.web import QuietServer, answer, listening, web
+from tests.patience import PATIENCE
 from tests.peers import aggregating, ready, text_of, until, visiting
 
 pytestmark = pytest.mark.anyio
@@ -79,7 +80,7 @@ class Scene:
     client: Client
 
     async def call(self) -> str:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             return text_of(await self.client.call_tool("web__go", {}))
 
     @property

@@ -10,13 +10,14 @@ import anyio
 import pytest
 import uvicorn
 
-from aggregator.catalog import Ready
+from aggregator.catalog import Failed, Pending, Ready
 from aggregator.config import ServerConfig, parse_config
 from aggregator.downstream.http.reach import reach
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from tests.loopback.scripted import Scripted
 from tests.loopback.web import QuietServer, listening
+from tests.patience import PATIENCE
 from tests.peers import aggregating
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -70,9 +71,9 @@ async def _settled(fleet: Fleet) -> str:
         changed, state = fleet.changed, fleet.now.catalog.servers[WEB]
         if isinstance(state, Ready):
             return "ready"
-        if state.reason:
+        if isinstance(state, Pending | Failed) and state.reason:
             return state.reason
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             await changed.wait()
 
 

@@ -18,6 +18,7 @@ from aggregator.downstream.stdio.watchdog import Watchdog
 from tests.census import carrying, look
 from tests.downstream.stdio.running import faulty, running
 from tests.ends import await_ends
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -61,10 +62,10 @@ def outlived(children: int, number: int = signal.SIGKILL) -> tuple[int, float, l
         started = len(carrying(cookies))
         os.kill(parent.pid, number)
         killed = time.monotonic()
-        while (left := carrying(cookies)) and time.monotonic() < killed + 5:
-            await_ends([each.pid for each in left], killed + 5 - time.monotonic())
+        while (left := carrying(cookies)) and time.monotonic() < killed + PATIENCE:
+            await_ends([each.pid for each in left], killed + PATIENCE - time.monotonic())
         seconds = time.monotonic() - killed
-    await_ends([told["watchdog"]], killed + 8 - time.monotonic())
+    await_ends([told["watchdog"]], killed + PATIENCE - time.monotonic())
     watchdog = look(told["watchdog"])
     # A zombie has ended; when it is taken note of is up to the system.
     there = [*left, watchdog] if watchdog and watchdog.state != "Z" else left

@@ -1,37 +1,45 @@
 """A child is ended politely, then firmly, and always; what it said last is kept."""
 
+from typing import Any
+
 import anyio
 import pytest
 from mcp_types import JSONRPCRequest
 
+from aggregator.config import ServerConfig
 from aggregator.downstream.stdio.child import open_child
+from aggregator.downstream.stdio.process import GRACE
 from aggregator.downstream.transport import ConnectionClosedError
+from aggregator.names import ServerName
+from aggregator.secrecy import Redaction
 from tests.census import Census, look
 from tests.downstream.stdio.running import Running, faulty, running, until, watched
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
-    ("manners", "least", "most"),
+    ("manners", "least", "end"),
     [
-        ((), 0, 1.5),
-        (("--ignore-eof",), 2, 3.5),
-        (("--ignore-eof", "--ignore-term"), 4, 6),
-        (("--fork",), 2, 3.5),
+        ((), 0, "exited with status 0"),
+        (("--ignore-eof",), GRACE, "was ended by SIGTERM"),
+        (("--ignore-eof", "--ignore-term"), 2 * GRACE, "was ended by SIGKILL"),
+        (("--fork",), GRACE, "exited with status 0"),
     ],
     ids=["polite", "ignores-eof", "ignores-all", "leaves-a-process"],
 )
 @pytest.mark.slow
 async def test_a_child_has_time_to_end_by_itself(
-    manners: tuple[str, ...], least: float, most: float, census: Census
+    manners: tuple[str, ...], least: float, end: str, census: Census
 ):
     async with watched(census) as watchdog:
         async with running(faulty("ok", *manners), watchdog) as server:
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await server.text("echo")
             started = anyio.current_time()
-        assert least <= anyio.current_time() - started < most
+        assert anyio.current_time() - started >= least
+        assert server.child.describe_end() == f"it {end}"
 
 
 @pytest.mark.slow
@@ -40,7 +48,7 @@ async def test_cancelling_does_not_cut_the_ending_short(census: Census):
         pids = list[int]()
         with anyio.CancelScope() as scope:
             async with running(faulty("ok", "--ignore-eof"), watchdog) as server:
-                with anyio.fail_after(5):
+                with anyio.fail_after(PATIENCE):
                     await server.text("echo")
                 pids.append(server.child.pid)
                 scope.cancel()
@@ -54,8 +62,7 @@ async def test_a_child_stuck_on_a_full_pipe_can_still_end(census: Census):
     async with watched(census) as watchdog:
         async with open_child(faulty(), log=print, watchdog=watchdog) as child:
             await child.send(request)
-            started = anyio.current_time()
-        assert anyio.current_time() - started < 1.9
+        assert child.describe_end() == "it exited with status 0"
 
 
 async def test_a_caller_that_waits_for_room_is_told_when_its_server_is_ended(census: Census):
@@ -66,7 +73,7 @@ async def test_a_caller_that_waits_for_room_is_told_when_its_server_is_ended(cen
 
     async with watched(census) as watchdog, anyio.create_task_group() as group:
         async with running(faulty(), watchdog) as server:
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await server.text("fault", kind="stop_reading")
                 for _ in range(3):
                     group.start_soon(call, server)
@@ -75,9 +82,10 @@ async def test_a_caller_that_waits_for_room_is_told_when_its_server_is_ended(cen
 
 
 async def test_children_end_in_parallel(census: Census):
+    ready = [anyio.Event() for _ in range(5)]
+    stop = anyio.Event()
+    stopped = 0.0
     async with watched(census) as watchdog, anyio.create_task_group() as group:
-        ready = [anyio.Event() for _ in range(5)]
-        stop = anyio.Event()
 
         async def live(here: anyio.Event) -> None:
             async with running(faulty("ok", "--ignore-eof"), watchdog) as server:
@@ -87,17 +95,17 @@ async def test_children_end_in_parallel(census: Census):
 
         for each in ready:
             group.start_soon(live, each)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             for each in ready:
                 await each.wait()
         stop.set()
-        group.cancel_scope.deadline = anyio.current_time() + 4
-    assert not group.cancel_scope.cancelled_caught
+        stopped = anyio.current_time()
+    assert anyio.current_time() - stopped < len(ready) * GRACE
 
 
 async def test_the_last_lines_of_stderr_are_kept_and_safe_to_show(census: Census):
     async with watched(census) as watchdog, running(faulty(), watchdog) as server:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await server.text("fault", kind="stderr", size=10_000)
             assert str(await server.error("fault", kind="exit"))
             await until(lambda: server.child.last_words()[-1].text == "cannot go on")
@@ -107,10 +115,13 @@ async def test_the_last_lines_of_stderr_are_kept_and_safe_to_show(census: Census
     assert [stream for stream, _ in server.logged].count("stderr") == 5
 
 
-async def test_what_a_child_was_given_is_not_shown(census: Census):
-    spec = faulty(env={"API_KEY": "sk-canary-1"})
+@pytest.mark.parametrize("way", ["env", "inherited"])
+async def test_what_a_child_was_given_is_not_shown(census: Census, way: str):
+    given: dict[str, Any] = {way: {"API_KEY": "canary-1"}}
+    server_config = ServerConfig(ServerName("db"), "db", **given)
+    spec = faulty(**given, redact=Redaction(server_config.given()))
     async with watched(census) as watchdog, running(spec, watchdog) as server:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await server.text("fault", kind="secret")
             await until(lambda: len(server.logged) == 2)
         assert sorted(map(str, server.child.last_words())) == [

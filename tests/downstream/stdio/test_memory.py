@@ -14,7 +14,7 @@ from tests.downstream.stdio.memory import ALLOWED, MEBIBYTE, measured
         ("hugeline", 256, "refused"),
         ("hugebytes", 4, "refused"),
         ("hugebytes", 16, "refused"),
-        ("hugeobjects", 1, "passed"),
+        ("hugeobjects", 1, "refused"),
         ("hugeobjects", 16, "refused"),
     ],
 )

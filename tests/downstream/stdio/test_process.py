@@ -3,8 +3,9 @@
 import pytest
 
 from aggregator.downstream.stdio.process import describe_status
-from aggregator.downstream.stdio.tail import Redaction, Tail, printable
+from aggregator.downstream.stdio.tail import Lines, Tail, printable
 from aggregator.downstream.transport import Line
+from aggregator.secrecy import Redaction
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_what_cannot_be_seen_is_spelled_out():
 
 
 def test_values_are_hidden_the_longest_first():
-    redact = Redaction({"KEY": "secret", "LONG": "secret-and-more", "SHORT": "no"})
+    redact = Redaction([("KEY", "secret"), ("LONG", "secret-and-more"), ("SHORT", "no")])
     assert redact("no secret, no secret-and-more") == "no [KEY], no [LONG]"
 
 
@@ -61,4 +62,21 @@ def test_values_are_hidden_the_longest_first():
     ],
 )
 def test_what_looks_like_a_secret_is_hidden_whoever_it_belongs_to(said: str, shown: str):
-    assert Redaction({})(said) == shown
+    assert Redaction(())(said) == shown
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_a_line_is_seen_whole_however_it_comes(size: int):
+    text = b"no secret\r\n\nmore of the secret\rand a secret without an end"
+    lines = Lines(1000)
+    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    found = [line for chunk in chunks for line in lines.feed(chunk)] + lines.finish()
+    assert [line for line in found if line] == [line for line in text.splitlines() if line]
+
+
+def test_of_a_line_without_end_only_the_beginning_is_kept():
+    lines = Lines(10)
+    assert lines.feed(b"x" * 100) == []
+    assert lines.feed(b"y" * 100) == []
+    assert lines.feed(b"z\nnext") == [b"x" * 10 + b"z"]
+    assert lines.finish() == [b"next"]

@@ -11,6 +11,7 @@ import pytest
 from aggregator.downstream.stdio import sweeper
 from aggregator.downstream.stdio.sweeper import Held, start_time
 from tests.census import Census
+from tests.patience import PATIENCE
 
 PROGRAM = str(sweeper.__file__)
 
@@ -39,7 +40,7 @@ def held(*lines: str) -> Held:
 def test_a_group_that_is_held_is_ended(process: subprocess.Popen[bytes]):
     holding = held(f"+{process.pid} {start_time(process.pid)}")
     assert holding.signal(signal.SIGTERM)
-    assert process.wait(5) == -signal.SIGTERM
+    assert process.wait(PATIENCE) == -signal.SIGTERM
     assert not holding.signal(0)
 
 
@@ -61,18 +62,20 @@ def test_a_number_that_was_given_to_another_process_is_left_alone(
 
 
 def test_a_process_with_the_cookie_is_ended_wherever_it_went(process: subprocess.Popen[bytes]):
-    assert not held("=another").signal(0)
+    assert not held(f"=another-crumb-{os.getpid()}").signal(0)
     assert held(f"=crumb-{os.getpid()}").signal(signal.SIGKILL)
-    assert process.wait(5) == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
 
 
 def test_the_program_ends_with_its_input_and_takes_what_it_holds(
     process: subprocess.Popen[bytes],
 ):
     told = f"=crumb\n+{process.pid} {start_time(process.pid)}\n"
-    subprocess.run([sys.executable, "-IS", PROGRAM], input=told.encode(), check=True, timeout=5)
-    assert process.wait(5) == -signal.SIGTERM
+    subprocess.run(
+        [sys.executable, "-IS", PROGRAM], input=told.encode(), check=True, timeout=PATIENCE
+    )
+    assert process.wait(PATIENCE) == -signal.SIGTERM
 
 
 def test_the_program_without_anything_to_hold_ends_at_once():
-    subprocess.run([sys.executable, "-IS", PROGRAM], input=b"", check=True, timeout=5)
+    subprocess.run([sys.executable, "-IS", PROGRAM], input=b"", check=True, timeout=PATIENCE)

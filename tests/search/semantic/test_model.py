@@ -9,6 +9,7 @@ from aggregator.names import ServerName
 from aggregator.search.semantic.encoder import SentenceModel, installed
 from aggregator.search.semantic.index import SemanticIndex
 from aggregator.search.semantic.meaning import open_meaning
+from tests.patience import PATIENCE
 from tests.search.tools import entry, names
 
 pytestmark = [
@@ -52,7 +53,7 @@ async def test_the_model_answers_through_its_process() -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(index.run)
         index.update(ServerName("world"), tools)
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             await index.until_ready()
         found = await index.nearness("Will I need an umbrella tomorrow?")
         assert found is not None

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from aggregator.search.semantic.index import SemanticIndex
+from tests.patience import PATIENCE
 from tests.peers import ERAS, Era, Peer, aggregating, connect_to, ready, text_of, visiting
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -30,7 +31,7 @@ async def test_what_no_word_finds_is_found_once_meanings_are_known(
             await ready(upstream)
             before = text_of(await client.call_tool("ToolSearch", query))
             group.start_soon(meaning.run)
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE):
                 await meaning.until_ready()
             after = text_of(await client.call_tool("ToolSearch", query))
             assert "shop__umbrella" not in before

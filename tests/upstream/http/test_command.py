@@ -12,18 +12,24 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.cli.shell import Shell
 from tests.loopback.web import listening
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
+SERVERS = "servers: {away: {command: nothing, enabled: false}}\n"
+
 
 @contextmanager
-def started(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str], None, None]:
+def started(
+    directory: Path, *arguments: str, **variables: str
+) -> Generator[subprocess.Popen[str], None, None]:
     """Run the command in a directory of its own."""
     config = directory / "servers.yaml"
-    config.write_text("servers: {away: {command: nothing, enabled: false}}\n")
+    config.write_text(SERVERS)
     command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config), *arguments]
-    environment = {**os.environ, "XDG_STATE_HOME": str(directory / "state")}
+    environment = {**os.environ, "XDG_STATE_HOME": str(directory / "state"), **variables}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -36,7 +42,7 @@ def started(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]
 def end(directory: Path, *arguments: str) -> tuple[int, str]:
     """Return the exit status and what was said."""
     with started(directory, *arguments) as process:
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=PATIENCE)
         return process.returncode, said
 
 
@@ -50,7 +56,7 @@ def test_it_says_where_it_is_and_where_the_token_is_and_leaves_in_good_order(
         token = Path(re.findall(r"`(/[^`]+)`", how)[0]).read_text().strip()
         alive = httpx2.get(url.replace("/mcp", "/healthz"), trust_env=False)
         process.send_signal(signal.SIGTERM)
-        said, more = process.communicate(timeout=20)
+        said, more = process.communicate(timeout=PATIENCE)
 
     assert alive.json() == {"status": "alive"}
     assert process.returncode == 0
@@ -69,22 +75,78 @@ def test_a_taken_port_is_one_readable_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected", "says"),
+    ("arguments", "says"),
     [
-        (("--http", "0.0.0.0:0", "--no-auth"), 1, "a token is required"),
-        (("--http", "nonsense"), 2, "does not end in a port"),
-        (("--no-auth",), 2, "`--no-auth` is of use only with `--http`"),
-        (("--allow-host", "x"), 2, "`--allow-host` is of use only with `--http`"),
+        (("--http", "0.0.0.0:0", "--no-auth"), "a token is required"),
+        (("--http", "192.0.2.1:0"), "no address of this machine"),
     ],
 )
 def test_what_cannot_be_served_does_not_start(
-    arguments: tuple[str, ...], expected: int, says: str, tmp_path: Path
+    arguments: tuple[str, ...], says: str, tmp_path: Path
 ) -> None:
     status, said = end(tmp_path, *arguments)
 
-    assert status == expected
+    assert status == 1
     assert says in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--http", "nonsense"), "does not end in a port"),
+        (("--http", "99999"), "there is no port `99999`"),
+        (("--http", "https://localhost:8765"), "there is only plain HTTP here"),
+        (("--no-auth",), "`--no-auth` is of use only with `--http`"),
+        (("--allow-host", "x"), "`--allow-host` is of use only with `--http`"),
+        (("--token-file", "x"), "`--token-file` is of use only with `--http`"),
+    ],
+)
+def test_what_makes_no_sense_is_not_served(
+    arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    shell = Shell(tmp_path, tmp_path)
+    shell.write_servers(SERVERS)
+
+    ran = shell.run("serve", *arguments)
+
+    assert ran.status == 2
+    assert says in ran.err
+
+
+def test_a_token_is_taken_from_the_file_that_is_named_or_from_the_environment(
+    tmp_path: Path,
+) -> None:
+    token, named = "0123456789abcdef" * 3, tmp_path / "token"
+    arguments = ("--http", "http://127.0.0.1:0/mcp")
+    with started(tmp_path, *arguments, AGGREGATOR_TOKEN=token) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        said = process.stderr.readline()
+        let_in = httpx2.get(url, headers={"authorization": f"Bearer {token}"}, trust_env=False)
+        refused = httpx2.get(url, trust_env=False)
+        log = process.stderr.readline()
+    with started(tmp_path, *arguments, "--token-file", str(named), AGGREGATOR_TOKEN=token) as again:
+        assert again.stderr is not None
+        again.stderr.readline()
+        other = again.stderr.readline()
+
+    assert said.rstrip().endswith("with the token in `AGGREGATOR_TOKEN`")
+    assert let_in.status_code != 401
+    assert refused.status_code == 401
+    assert "a request was answered 401: it has no token; clients must send" in log
+    assert str(named) in other
+    assert named.read_text().strip() != token
+
+
+def test_who_listens_beyond_this_machine_is_warned_that_nothing_is_encrypted(
+    tmp_path: Path,
+) -> None:
+    with started(tmp_path, "--http", "0.0.0.0:0") as process:
+        assert process.stderr is not None
+        said = [process.stderr.readline() for _ in range(3)]
+
+    assert said[2].startswith("warning: others on the network can read the token")
 
 
 def test_stdio_does_not_wait_for_what_http_takes() -> None:

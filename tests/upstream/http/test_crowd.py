@@ -10,6 +10,7 @@ from tests.loopback.soak import crowd
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
+@pytest.mark.no_cover
 async def test_a_hundred_clients_get_their_own_answers(tmp_path: Path) -> None:
     tally = await crowd(tmp_path, 100, rounds=1)
 

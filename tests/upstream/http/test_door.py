@@ -27,16 +27,44 @@ from tests.peers import ERAS, Era, aggregating, ready
         ("localhost:1", "localhost", 1),
         ("0.0.0.0:80", "0.0.0.0", 80),  # noqa: S104 - only read
         ("[::1]:8765", "::1", 8765),
+        ("http://localhost:8765", "localhost", 8765),
+        ("http://127.0.0.1:8765/", "127.0.0.1", 8765),
+        ("HTTP://[::1]:8765/mcp", "::1", 8765),
     ],
 )
 def test_a_binding_is_read(text: str, host: str, port: int) -> None:
     assert parse_binding(text) == Binding(host, port)
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", "1.2.3.4:x", "65536", "-1", "::1:80", "८"])
-def test_what_is_no_binding_is_refused(text: str) -> None:
-    with pytest.raises(BindingError):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "does not end in a port"),
+        ("host", "does not end in a port"),
+        ("host:", "does not end in a port"),
+        ("1.2.3.4:x", "does not end in a port"),
+        ("-1", "does not end in a port"),
+        ("८", "does not end in a port"),
+        ("65536", "there is no port `65536`"),
+        ("99999", "there is no port `99999`"),
+        (f"localhost:{'9' * 5000}", "there is no port"),
+        ("::1:80", "is ambiguous"),
+        ("http://localhost", "does not end in a port"),
+        ("https://localhost:8765/mcp", "there is only plain HTTP here"),
+        ("http://localhost:8765/tools", "clients come to `http://localhost:8765/mcp`"),
+    ],
+)
+def test_what_is_no_binding_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(BindingError, match=problem):
         parse_binding(text)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_that_is_not_ours_is_explained(host: str) -> None:
+    with pytest.raises(BindingError, match=f"cannot listen on `{host}:0`") as raised:
+        listen(Binding(host, 0))
+
+    assert "no address of this machine" in (raised.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +106,12 @@ def test_a_token_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None
     assert [each.name for each in path.parent.iterdir()] == ["http-token"]
 
 
+def test_a_token_that_is_given_must_not_be_guessed() -> None:
+    for token in ("short", "x" * 16 + " " + "x" * 16, "é" * 40):
+        with pytest.raises(BindingError, match="the token that was given"):
+            Listener(Access(Binding("127.0.0.1", 0), token_file=None, token=token))
+
+
 def test_two_places_have_two_tokens(tmp_path: Path) -> None:
     assert ensure_token(tmp_path / "one") != ensure_token(tmp_path / "other")
 
@@ -112,6 +146,7 @@ async def test_nothing_takes_a_command_or_the_definition_of_a_server(tmp_path: P
         "/mcp": {"GET", "POST", "DELETE"},
         "/healthz": {"GET", "HEAD"},
         "/readyz": {"GET", "HEAD"},
+        "/metrics": {"GET", "HEAD"},
     }
 
 

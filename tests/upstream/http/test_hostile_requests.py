@@ -6,8 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from aggregator.upstream.http.guard import Policy, refusal
+from aggregator.upstream.http.guard import MAX_TOLD, Policy, refusal
 from tests.loopback.door import Open, door
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -148,6 +149,30 @@ async def test_the_same_requests_without_the_hostile_part_are_let_in(tmp_path: P
     assert statuses == [200] * len(FRIENDLY)
 
 
+@pytest.mark.parametrize("request_line", ["POST /mcp", "GET /healthz"])
+async def test_a_request_of_two_lengths_is_refused_and_hung_up_on(
+    request_line: str, tmp_path: Path
+) -> None:
+    """A gateway that goes by the one would take for another request what we take for a body."""
+    body = f"{len(HELLO):x}\r\n{HELLO}\r\n0\r\n\r\n"
+    head = (
+        f"{request_line} HTTP/1.1", HOST, TOKEN, "Content-Type: application/json",
+        "Accept: application/json, text/event-stream", "Transfer-Encoding: chunked",
+    )  # fmt: skip
+    async with door({}, tmp_path) as opened:
+        port = int(opened.origin.rpartition(":")[2])
+        answers: list[bytes] = []
+        for length in ((), (f"Content-Length: {len(body)}",), ("content-length: 4",)):
+            lines = [line.format(port=port, token=opened.token) for line in (*head, *length)]
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                await stream.send("\r\n".join([*lines, "", body]).encode())
+                with anyio.fail_after(PATIENCE):
+                    answers.append(await stream.receive())
+
+    assert [answer.split(b" ", 2)[1] for answer in answers] == [b"200", b"400", b"400"]
+    assert all(b"connection: close" in answer.lower() for answer in answers[1:])
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 async def test_being_well_is_not_for_the_pages_of_others_either(path: str, tmp_path: Path) -> None:
     async with door({}, tmp_path) as opened:
@@ -211,5 +236,41 @@ async def _answer(opened: Open, request_line: str, lines: Lines) -> bytes:
     request = "\r\n".join([*fixed, *shown, "", HELLO]).encode("latin-1")
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         await stream.send(request)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             return await stream.receive()
+
+
+async def test_what_is_refused_is_logged_once_with_the_option_that_would_allow_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with door({}, tmp_path) as opened:
+        for _ in range(3):
+            for lines in (
+                ("Host: box.lan:80", TOKEN),
+                (HOST, "Origin: http://evil.example.com", TOKEN),
+                (HOST,),
+                (HOST, "Authorization: Bearer wrong"),
+            ):
+                await _answer(opened, "POST /mcp", lines)
+
+    host, origin, missing, wrong = (record.message for record in caplog.records)
+    assert host.startswith("a request was answered 421: it asks for `box.lan:80`")
+    assert host.endswith("use `--allow-host box.lan`")
+    assert origin.startswith("a request was answered 403: it comes from a page of `http://evil")
+    assert "`--allow-host`" in origin
+    assert missing.startswith("a request was answered 401: it has no token; clients must send")
+    assert "`--no-auth`" in missing
+    assert wrong.startswith("a request was answered 401: it has another token")
+
+
+async def test_what_strangers_send_cannot_fill_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with door({}, tmp_path) as opened:
+        for number in range(MAX_TOLD + 5):
+            await _answer(
+                opened, "POST /mcp", (f"Host: evil{number}.example.com{'x' * 500}", TOKEN)
+            )
+
+    assert len(caplog.records) == MAX_TOLD
+    assert all(len(record.message) < 500 for record in caplog.records)

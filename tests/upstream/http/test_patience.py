@@ -9,12 +9,16 @@ import pytest
 
 from aggregator.upstream.http.patience import TIMEOUT
 from tests.loopback.door import Open, door
+from tests.patience import PATIENCE
 from tests.peers import ERAS, Era, Peer, connect_to, ready, text_of
 
 pytestmark = pytest.mark.anyio
 
 HURRY = 0.2
 """Seconds that a request may take here."""
+
+LEISURE = 1.0
+"""The same where requests are made that must arrive whole, also on a busy machine."""
 
 HEAD = b"POST /mcp HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n"
 BODY = HEAD + b"content-type: application/json\r\ncontent-length: 1000000\r\n\r\n"
@@ -26,7 +30,7 @@ async def heard(opened: Open, beginning: bytes, crumb: bytes) -> bytes:
     host, port = opened.origin.removeprefix("http://").split(":")
     head = beginning.replace(b"{host}", f"{host}:{port}".encode())
     answer = b""
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         async with await anyio.connect_tcp(host, int(port)) as stream:
             await stream.send(head.replace(b"{token}", opened.token.encode()))
             async with anyio.create_task_group() as group:
@@ -68,7 +72,8 @@ async def test_a_request_that_does_not_end_is_hung_up_on(
     async with door({}, tmp_path, patience=HURRY) as opened:
         answer = await heard(opened, beginning, crumb)
 
-    assert answer == TIMEOUT
+    # Who goes on sending to a connection that is closed may lose what was answered.
+    assert answer == TIMEOUT or (crumb and not answer)
 
 
 async def test_who_is_refused_is_not_listened_to_for_ever(tmp_path: Path) -> None:
@@ -86,7 +91,7 @@ async def test_an_answer_may_take_longer_than_a_request(era: Era, tmp_path: Path
     """What is limited is the client's time, not the server's; nor the stream of news."""
     peer = Peer("block", "go")
     answers: list[str] = []
-    async with door({"slow": connect_to(peer)}, tmp_path, patience=HURRY) as opened:
+    async with door({"slow": connect_to(peer)}, tmp_path, patience=LEISURE) as opened:
         await ready(opened.upstream)
         async with opened.client(era) as client, anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "slow__block")

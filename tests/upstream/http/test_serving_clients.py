@@ -16,6 +16,7 @@ from aggregator.config import Settings
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.conversation import Conversation
 from tests.loopback.door import door
+from tests.patience import PATIENCE
 from tests.peers import ERAS, Context, Era, Peer, connect_to, ready, text_of
 
 pytestmark = pytest.mark.anyio
@@ -90,7 +91,7 @@ async def test_a_changed_list_is_announced(era: Era, tmp_path: Path) -> None:
         await ready(opened.upstream)
         async with opened.client(era, message_handler=hear) as client:
             before = await names(client)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 async with anyio.create_task_group() as group:
                     if era == "modern":
                         group.start_soon(_listen, client, told)
@@ -118,7 +119,7 @@ async def test_a_cancelled_call_is_cancelled_on_its_server(era: Era, tmp_path: P
         await ready(opened.upstream)
         async with opened.client(era) as client, anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "slow__block")
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await peer.blocked.wait()
                 group.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
@@ -146,7 +147,7 @@ async def test_nothing_is_left_of_a_client_whose_session_has_ended(tmp_path: Pat
             await names(client)
             during = _conversations()
         async with httpx2.AsyncClient(trust_env=False) as http:
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while _conversations() == during:
                     await http.get(f"{opened.origin}/healthz")
         after = _conversations()
@@ -207,7 +208,7 @@ async def test_what_is_under_way_ends_before_we_leave(era: Era, tmp_path: Path) 
 
 
 async def _until_closing(http: httpx2.AsyncClient, origin: str) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while (await http.get(f"{origin}/readyz")).is_success:
             pass
 

@@ -19,6 +19,7 @@ from aggregator.cli.clients.documents.trees import (
 )
 
 __all__ = [
+    "YAML",
     "Format",
     "Tree",
     "UneditableError",
@@ -51,7 +52,7 @@ class Format:
         try:
             meant = placed(self.read(text), path, value, listed=listed)
             return self._checked(self._put(text, path, value, listed), meant)
-        except (ValueError, LookupError):
+        except (ValueError, LookupError, RecursionError):
             raise UneditableError from None
 
     def drop(self, text: str, path: Sequence[str]) -> str:
@@ -61,8 +62,9 @@ class Format:
             UneditableError: That cannot be done without changing more.
         """
         try:
-            return self._checked(self._drop(text, path), dropped(self.read(text), path))
-        except (ValueError, LookupError):
+            meant = dropped(self.read(text), path)
+            return self._checked(self._drop(text, path), meant)
+        except (ValueError, LookupError, RecursionError):
             raise UneditableError from None
 
     def _checked(self, changed: str, meant: Tree) -> str:

@@ -1,0 +1,148 @@
+"""`aggregator add`: one more server in `servers.yaml`."""
+
+import argparse
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from aggregator.cli.clients.changes import make, show
+from aggregator.cli.clients.foreign import Foreign, read_tree
+from aggregator.cli.clients.plan import plan_import, section_of, tell_unused
+from aggregator.cli.config_file import config_path
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.opening import place
+from aggregator.config.load import NAME_HINT, OUR_NAME
+from aggregator.json import is_plain_object
+
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_NEEDS_HTTP = "it must begin with `https://` or `http://`"
+_NEEDS_WORDS = "write the program and its arguments behind `--` without quotes around them all"
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Write the server into the file, and show what was changed."""
+    target = config_path(options.config, environment)
+    replaced = _check_name(options, target)
+    entry, notes = _entry(options, target, environment)
+    server = Foreign(options.name, options.name, entry)
+    plan = plan_import([server], target, environment, replacing=options.name)
+    show(plan.changes, plan.secrets, environment)
+    make(plan.changes)
+    for warning in plan.warnings:
+        environment.warn(warning)
+    for note in notes:
+        environment.note(note)
+    if _is_missing(entry, environment):
+        where = "there" if entry["command"].startswith("/") else "on your PATH"
+        environment.warn(f"`{entry['command']}` is not {where}")
+    environment.note(
+        f"`{options.name}` is in `{target}`; "
+        f"`aggregator inspect {options.name}{place(options)}` shows what it offers"
+    )
+    tell_unused(replaced, target, environment)
+    return ExitStatus.FINE
+
+
+def _check_name(options: argparse.Namespace, target: Path) -> object:
+    """Refuse to write over a server, and return the one that is to be replaced.
+
+    Raises:
+        CommandError: The file has one of that name, or it is not allowed.
+    """
+    tree = read_tree(target, ExitStatus.USAGE) if target.exists() else {}
+    if section_of(tree) == "servers" and not OUR_NAME.fullmatch(options.name):
+        problem = f"`{options.name}` is not allowed as a name"
+        raise CommandError(problem, NAME_HINT, ExitStatus.USAGE)
+    for section in ("servers", "mcpServers"):
+        servers = tree.get(section)
+        if is_plain_object(servers) and options.name in servers:
+            if options.force and section == section_of(tree):
+                return servers[options.name]
+            raise CommandError(
+                f"`{target}` has a server `{options.name}` already",
+                "`--force` replaces it; another name adds another server",
+            )
+    return None
+
+
+def _entry(
+    options: argparse.Namespace, target: Path, environment: Environment
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    words: list[str] = options.target
+    about = {"description": options.description} if options.description else {}
+    if len(words) == 1 and _ADDRESS.match(words[0]):
+        _refuse(options.env, "`--env` is for programs", "an address takes `--header`")
+        _refuse(options.transport == "stdio", "an address is not reached over stdio", None)
+        sse = {"type": "sse"} if options.transport == "sse" else {}
+        headers = dict(_pairs(options.header, ":", "--header", "Name: value"))
+        return _said({"url": words[0], **sse, "headers": headers, **about}), ()
+    program = words[0]
+    _refuse("://" in program, f"`{program}` is not an address that can be reached", _NEEDS_HTTP)
+    is_sentence = len(words) == 1 and len(program.split()) > 1
+    is_program = (environment.directory / program).exists()
+    _refuse(is_sentence and not is_program, f"`{program}` is one word", _NEEDS_WORDS)
+    _refuse(options.header, "`--header` is for addresses", "a program takes `--env`")
+    remote = options.transport in ("http", "sse")
+    _refuse(remote, f"`{words[0]}` is not an address", "it begins with `https://`")
+    env = dict(_pairs(options.env, "=", "--env", "NAME=value"))
+    there = _directory(words, target, environment)
+    cwd = {"cwd": str(there[0])} if there else {}
+    notes = (f"`{options.name}` starts in `{there[0]}`, as `{there[1]}` is there",) if there else ()
+    return _said({"command": words[0], "args": words[1:], "env": env, **cwd, **about}), notes
+
+
+def _is_missing(entry: dict[str, Any], environment: Environment) -> bool:
+    """Return whether a program is not where it is looked for, be it a place or the PATH."""
+    program: str = entry.get("command", "")
+    if program.startswith("/") and "$" not in program:
+        return not Path(program).exists()
+    is_sought = bool(program) and not {"/", "\\", "$"} & set(program)
+    return is_sought and shutil.which(program, path=environment.variables.get("PATH")) is None
+
+
+def _refuse(given: object, problem: str, hint: str | None) -> None:
+    if given:
+        said = f"{hint[0].upper()}{hint[1:]}" if hint and not hint.startswith("`") else hint
+        raise CommandError(problem, said, ExitStatus.USAGE)
+
+
+def _pairs(
+    given: Sequence[str], separator: str, option: str, form: str
+) -> Iterator[tuple[str, str]]:
+    for each in given:
+        name, found, value = each.partition(separator)
+        if not found or not name.strip():
+            raise CommandError(
+                # What was typed may be a secret.
+                f"`{option}` needs a name and a value",
+                f"Write `{option} '{form}'`",
+                ExitStatus.USAGE,
+            )
+        yield name.strip(), value.strip() if separator == ":" else value
+
+
+def _directory(
+    words: Sequence[str], target: Path, environment: Environment
+) -> tuple[Path, str] | None:
+    """Return where a program has to start, as it is named what is here, and what that is."""
+    here = environment.directory
+    if here == target.parent:
+        return None
+    # A bare program is looked for elsewhere.
+    named = [*(words[:1] if "/" in words[0] else ()), *words[1:]]
+    found = next((each for each in named if each and _is_here(each, here)), None)
+    return (here, found) if found else None
+
+
+def _is_here(word: str, directory: Path) -> bool:
+    try:
+        return not Path(word).is_absolute() and (directory / word).exists()
+    except (OSError, ValueError):
+        # It is no path at all.
+        return False
+
+
+def _said(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value}

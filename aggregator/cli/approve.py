@@ -1,0 +1,149 @@
+"""`aggregator approve`: take what a server offers now for what it is meant to offer."""
+
+import argparse
+from collections.abc import Mapping
+
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.locking import (
+    Offered,
+    ask,
+    begin,
+    differences,
+    place_of,
+    read_lock,
+    refuse_unpinned,
+    rewrite,
+    tell_altered,
+)
+from aggregator.cli.opening import owners, place
+from aggregator.config import Config
+from aggregator.json import JsonObject
+from aggregator.lock import Drift, Lock, Record
+from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
+from aggregator.search.repair import nearest
+
+SUGGESTED = 3
+"""Names that are offered for one that does not exist."""
+
+NOTHING = Record()
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Write what is approved into the file, and say what it was."""
+    subject: str | None = options.subject
+    if subject and options.all:
+        raise CommandError(
+            f"`--all` approves everything, and not only `{subject}`",
+            f"Leave out one of the two: `aggregator approve {subject}{place(options)}`",
+            ExitStatus.USAGE,
+        )
+    if not subject and not options.all:
+        raise CommandError(
+            "say what to approve: a server, a tool, or `--all`",
+            f"`aggregator lock --check{place(options)}` shows what there is",
+            ExitStatus.USAGE,
+        )
+    config = begin(options, environment)
+    path = place_of(options, environment)
+    lock = read_lock(path)
+    if lock is None:
+        raise CommandError(
+            f"there is no `{path}`, so nothing waits to be approved",
+            f"`aggregator lock{place(options)}` writes it",
+        )
+    tell_altered(lock, path, environment)
+    only = () if subject is None else owners(subject, config)
+    refuse_unpinned(only, config)
+    offered = ask(config, environment, options.wait, only)
+    found = differences(config, lock, offered)
+    server, tool = None, None
+    if subject is not None:
+        is_server = subject in config.servers
+        server, tool = (
+            (ServerName(subject), None) if is_server else _meant(subject, lock, offered, options)
+        )
+    chosen = {
+        (name, drift.tool): drift
+        for name, drifts in found.items()
+        for drift in drifts
+        if server in (None, name) and tool in (None, drift.tool)
+    }
+
+    def approve(known: Lock | None) -> Lock:
+        # By now, somebody else may have approved something too.
+        return _approved(known or {}, config, offered, server, tool)
+
+    return _tell(chosen, offered, environment, is_written=rewrite(path, approve))
+
+
+def _approved(
+    lock: Lock, config: Config, offered: Offered, server: ServerName | None, tool: str | None
+) -> Lock:
+    """Return what the file is to say once a tool, a server or everything is approved."""
+    if server is not None and tool is not None:
+        return {**lock, server: _with_tool(lock.get(server), offered, server, tool)}
+    now = {name: each for name, each in offered.records.items() if server in (None, name)}
+    # What is not configured any more is approved to be gone.
+    left = {name: each for name, each in lock.items() if server or name in config.servers}
+    return {**left, **now}
+
+
+def _with_tool(before: Record | None, offered: Offered, server: ServerName, tool: str) -> Record:
+    """Return a record with one tool as it is now."""
+    after = offered.records[server]
+    # What was approved of another program says nothing of this one.
+    is_same = before is not None and before.source == after.source
+    tools: dict[str, JsonObject] = dict(before.tools) if before is not None and is_same else {}
+    tools.pop(tool, None)
+    if tool in after.tools:
+        tools[tool] = after.tools[tool]
+    return after._replace(tools=tools)
+
+
+def _meant(
+    subject: str, lock: Lock, offered: Offered, options: argparse.Namespace
+) -> tuple[ServerName, str]:
+    """Return the tool that a person means, however they write it.
+
+    Raises:
+        CommandError: There is none, or its server is not there.
+    """
+    tools = {
+        (server, tool)
+        for server in offered.records
+        for tool in (*offered.records[server].tools, *lock.get(server, NOTHING).tools)
+    }
+    named = {ToolName(offered.name(*each)): each for each in sorted(tools)}
+    found = Lookup.of((name, *each) for name, each in named.items()).find(subject)
+    if isinstance(found, Ambiguous):
+        several = ", ".join(f"`{each}`" for each in found.candidates)
+        raise CommandError(
+            f"several tools are called `{subject}`: {several}", status=ExitStatus.UNKNOWN
+        )
+    if found is None:
+        absent = ", ".join(f"`{name}` ({why})" for name, why in offered.absent.items())
+        lists = f"`aggregator lock --check{place(options)}` lists what can be approved"
+        close = nearest(subject, named, SUGGESTED)
+        near = f"Did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else lists
+        hint = f"Not there, and so not known: {absent}" if absent else near
+        status = ExitStatus.UNAVAILABLE if absent else ExitStatus.UNKNOWN
+        raise CommandError(f"there is no server or tool `{subject}`", hint, status)
+    return named[found]
+
+
+def _tell(
+    chosen: Mapping[tuple[ServerName, str], Drift],
+    offered: Offered,
+    environment: Environment,
+    *,
+    is_written: bool,
+) -> ExitStatus:
+    for (server, tool), drift in chosen.items():
+        environment.say(f"Approved {offered.name(server, tool)}: {', '.join(drift.details)}")
+    if not chosen and not offered.absent:
+        environment.note(
+            "Approved what is said beside the tools" if is_written else "It was approved already"
+        )
+    for name, reason in offered.absent.items():
+        environment.warn(f"`{name}` is not there: {reason}; what was known of it is kept")
+    return ExitStatus.UNAVAILABLE if offered.absent else ExitStatus.FINE

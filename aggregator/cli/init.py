@@ -1,0 +1,114 @@
+"""`aggregator init`: a first `servers.yaml`, from the clients that are here."""
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from aggregator.cli import install
+from aggregator.cli.clients.changes import make, show
+from aggregator.cli.clients.foreign import foreign_servers
+from aggregator.cli.clients.location import ClientFile
+from aggregator.cli.clients.plan import Plan, plan_import
+from aggregator.cli.clients.registrations import registrations
+from aggregator.cli.config_file import user_config
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.importing import files_of, readable, tell
+from aggregator.cli.parser.editing import USUAL_NAME
+from aggregator.clients import INSTALLABLE, Client
+from aggregator.entry.place import CONFIG_VARIABLE
+
+NAMED = 5
+"""Servers of a client that are named in a question."""
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Make the file, and offer to register it in the clients that there are."""
+    target = _target(options.config, environment)
+    files = list(_chosen(options, environment))
+    plan = _plan(files, target, environment)
+    tell(plan, environment)
+    show(plan.changes, plan.secrets, environment)
+    if not options.yes and not environment.agrees(f"Write `{target}`?"):
+        environment.note("Nothing was changed")
+        return ExitStatus.ERROR
+    make(plan.changes)
+    environment.note(f"Wrote `{target}`; `aggregator add` adds a server to it")
+    registered = [] if options.yes else list(_register(files, target, environment))
+    if not registered:
+        environment.note("`aggregator install CLIENT` lets a client use what is in it")
+    return ExitStatus.FINE
+
+
+def _target(given: str | None, environment: Environment) -> Path:
+    """Return the file to make.
+
+    Raises:
+        CommandError: It is there.
+    """
+    given = given or environment.variables.get(CONFIG_VARIABLE)
+    chosen = environment.directory / Path(given).expanduser() if given else None
+    target = chosen or user_config(environment)
+    if target.exists():
+        raise CommandError(
+            f"`{target}` is there already",
+            "`aggregator add` and `aggregator import` add to it; `--config FILE` makes another",
+        )
+    return target
+
+
+def _chosen(options: argparse.Namespace, environment: Environment) -> Iterator[ClientFile]:
+    """Yield the files to take servers from: those named, or those that a person agrees to."""
+    for source in options.sources:
+        yield from files_of(source, environment)
+    if options.sources or options.yes:
+        return
+    for client in INSTALLABLE:
+        for file in readable(client, environment):
+            names = [each.name for each in foreign_servers(file, environment)]
+            if names and environment.agrees(f"Take over {_some(names)} of {file.title}?"):
+                yield file
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name a few servers, and count the others."""
+    few = [f"`{name}`" for name in names[:NAMED]]
+    rest = [f"{len(names) - NAMED} more"] if names[NAMED:] else []
+    *others, last = [*few, *rest]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _plan(files: Iterable[ClientFile], target: Path, environment: Environment) -> Plan:
+    servers = [each for file in files for each in foreign_servers(file, environment)]
+    return plan_import(servers, target, environment, is_needed=True)
+
+
+def _register(
+    files: Iterable[ClientFile], target: Path, environment: Environment
+) -> Iterator[Client]:
+    """Offer each client that is here, and yield those that now start us."""
+    emptied = {file.client.name for file in files if file.client}
+    here = {each["client"] for each in registrations(environment) if not each["registered"]}
+    for client in INSTALLABLE:
+        if client.name not in here:
+            continue
+        options = argparse.Namespace(
+            shared=False,
+            client=client.name,
+            scope=None,
+            name=USUAL_NAME,
+            # What it keeps beside us, its model would see twice.
+            move=client.name in emptied,
+            undo=False,
+            json=False,
+            yes=False,
+            config=str(target),
+        )
+        moved = ", and take out what is in your file now" if options.move else ""
+        environment.note(f"\nRegister it in {client.title}{moved}:")
+        try:
+            status = install.run(options, environment)
+        except CommandError as error:
+            environment.warn(str(error))
+            continue
+        if status is ExitStatus.FINE:
+            yield client

@@ -1,0 +1,168 @@
+"""Get to an aggregator: a running one by its address, or one of our own with what is needed."""
+
+import argparse
+import shlex
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+
+from aggregator.cli.config_file import config_path, read_config
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.peer import Peer, serving
+from aggregator.config import Config
+from aggregator.names import Leads
+from aggregator.names.forms import CLIENT_MARK
+
+SEPARATORS = ("__", ".", "/", ":")
+"""What people write between a server and its tool."""
+
+NAMED = 10
+"""Servers that are named where there may be many."""
+SLIP = 0.8
+"""How alike a word and a server's name are, of 1, if one is a slip of the other."""
+
+
+@contextmanager
+def opened(
+    options: argparse.Namespace,
+    environment: Environment,
+    needed: Callable[[Config], Collection[str]] | None = None,
+) -> Generator[Peer]:
+    """Yield the aggregator to ask; one of our own starts only the servers that are needed.
+
+    `needed` names them; none stands for all.
+    """
+    if options.url is None and needed is not None:
+        only = needed(read_config(options, environment))
+        with reached(options, environment, only) as peer:
+            yield peer
+        return
+    if options.url is None and not config_path(options.config, environment).exists():
+        read_config(options, environment)
+    with reached(options, environment) as peer:
+        if options.url is None:
+            # Read after the start: both take their time.
+            read_config(options, environment)
+        yield peer
+
+
+@contextmanager
+def reached(
+    options: argparse.Namespace,
+    environment: Environment,
+    only: Collection[str] = (),
+    *,
+    afresh: bool = False,
+) -> Generator[Peer]:
+    """Yield the aggregator to ask: a fleet that runs, or one of our own with these servers or all.
+
+    What is to start `afresh` does so, unless it is about servers that are named and run.
+    """
+    afresh = afresh or getattr(options, "live", False)
+    if options.url is not None:
+        from aggregator.cli.reach import Remote, shown_token  # noqa: PLC0415 - most ask their own
+
+        yield Remote(options.url, shown_token(options, environment))
+        return
+    if options.token_file is not None:
+        raise CommandError("`--token-file` is of use only with `--url`", status=ExitStatus.USAGE)
+    path = config_path(options.config, environment)
+    with _running(path, environment, only, afresh=afresh) as running:
+        if running is not None:
+            yield running
+            return
+    with serving(path, environment, only, afresh=afresh) as peer:
+        yield peer
+
+
+@contextmanager
+def _running(
+    path: Path, environment: Environment, only: Collection[str], *, afresh: bool
+) -> Generator[Peer | None]:
+    """Yield the fleet that clients share, where it can tell what is asked."""
+    if environment.platform == "win32" or (afresh and not only):
+        yield None
+        return
+    from aggregator.cli.joining import joined  # noqa: PLC0415 - no server runs on Windows
+
+    with joined(path, environment) as guest:
+        # What was asked afresh must not be told from memory.
+        is_told = guest is not None and (not afresh or guest.has_ready(only))
+        yield guest if is_told else None
+
+
+def owners(subject: str, config: Config) -> list[str]:
+    """Return the servers that a name can belong to; none if it may be any of them.
+
+    Raises:
+        CommandError: The server is disabled, or there is none that can be meant.
+    """
+    meant = subject.casefold()
+    found = [
+        server
+        for name, server in config.servers.items()
+        if meant == name.casefold() or meant.startswith(_beginnings(name, server.prefix))
+    ]
+    for server in found:
+        if not server.enabled:
+            raise CommandError(
+                f"the server `{server.name}` is disabled in `{config.path}`",
+                "Set its `enabled` to true there",
+                ExitStatus.UNKNOWN,
+            )
+    if not found:
+        _refuse_slip(subject, config)
+    return [server.name for server in found]
+
+
+def _refuse_slip(subject: str, config: Config) -> None:
+    """Refuse, before anything starts, what names no server where it should or almost does.
+
+    Raises:
+        CommandError: It is so.
+    """
+    leads = {name: server.prefix for name, server in config.servers.items()}
+    lead, separator, tool = subject.partition("__")
+    close = get_close_matches(lead, config.servers, 1, SLIP)
+    is_led = separator and all(leads.values()) and not lead.casefold().startswith(CLIENT_MARK)
+    if is_led and not Leads(leads).addressed(subject):
+        names = [f"`{name}`" for name in leads]
+        more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
+        known = ", ".join(names[:NAMED]) + more
+        hint = f"Did you mean `{close[0]}__{tool}`?" if close else f"There are {known}"
+        raise CommandError(f"there is no server `{lead}`", hint, ExitStatus.UNKNOWN)
+    if close and not separator:
+        raise CommandError(
+            f"there is no server `{subject}`",
+            f"Did you mean `{close[0]}`? A tool is named with its server: `SERVER__{subject}`",
+            ExitStatus.UNKNOWN,
+        )
+
+
+def place(options: argparse.Namespace) -> str:
+    """Return how the next command is told to ask the same aggregator."""
+    for option in ("config", "url"):
+        if given := getattr(options, option, None):
+            return f" --{option} {shlex.quote(given)}"
+    return ""
+
+
+def chosen(names: Sequence[str], known: Collection[str], there: str = "") -> list[str]:
+    """Return the servers that a person names; `there` is where else to look.
+
+    Raises:
+        CommandError: There is no such server.
+    """
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            lists = f"`aggregator inspect{there}` lists them"
+            hint = f"Did you mean `{close[0]}`?" if close else lists
+            raise CommandError(f"there is no server `{name}`", hint, ExitStatus.UNKNOWN)
+    return list(dict.fromkeys(names))
+
+
+def _beginnings(name: str, prefix: str) -> tuple[str, ...]:
+    leads = {name.casefold(), prefix.casefold()} - {""}
+    return tuple(f"{lead}{separator}" for lead in leads for separator in SEPARATORS)

@@ -1,0 +1,141 @@
+"""What can be typed: the commands, their options, and help that teaches by example."""
+
+import argparse
+from collections.abc import Mapping
+from functools import partial
+from typing import ClassVar, NoReturn
+
+from aggregator.cli.environment import Environment
+from aggregator.cli.paper import fill, width_of
+from aggregator.cli.parser.asking import CALL, CHECK, DOCTOR, INSPECT, SEARCH
+from aggregator.cli.parser.beginning import ADD, INIT, REMOVE, SECRET
+from aggregator.cli.parser.editing import IMPORT, INSTALL, SCHEMA
+from aggregator.cli.parser.locking import APPROVE, LOCK
+from aggregator.cli.parser.login import LOGIN, LOGOUT
+from aggregator.cli.parser.options import Command
+from aggregator.cli.parser.seeing import STATS
+from aggregator.cli.parser.serving import SERVE, STATUS, STOP
+
+DESCRIPTION = "One MCP server in front of all your others."
+
+EXAMPLES = """\
+examples:
+  aggregator init                  make a servers.yaml from the clients you have
+  aggregator add fetch -- uvx mcp-server-fetch
+  aggregator check                 is every server there, and in good order?
+  aggregator install claude-code   let the client use them all through one
+  aggregator search "open issues"  what the model would find
+
+`aggregator COMMAND --help` shows examples of each command.
+"""
+
+MAX_WIDTH = 98
+"""Columns the help may take."""
+MIN_WIDTH = 24
+"""Columns below which it is wrapped by the terminal, and looks like it."""
+
+
+COMMANDS: Mapping[str, Command] = {
+    "init": INIT,
+    "add": ADD,
+    "remove": REMOVE,
+    "secret": SECRET,
+    "login": LOGIN,
+    "logout": LOGOUT,
+    "serve": SERVE,
+    "status": STATUS,
+    "stop": STOP,
+    "inspect": INSPECT,
+    "search": SEARCH,
+    "call": CALL,
+    "check": CHECK,
+    "lock": LOCK,
+    "approve": APPROVE,
+    "import": IMPORT,
+    "install": INSTALL,
+    "stats": STATS,
+    "doctor": DOCTOR,
+    "schema": SCHEMA,
+}
+"""In the order in which help shows them."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that writes where the environment says, in the words of every other error."""
+
+    environment: ClassVar[Environment]
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the command line, and leave."""
+        missing = message.removeprefix("the following arguments are required: ")
+        if missing != message:
+            message = f"`{self.prog}` needs {self._forms(missing)}"
+        self.environment.complain(message, f"`{self.prog} --help` shows how it is used")
+        raise SystemExit(2)
+
+    def _forms(self, missing: str) -> str:
+        """Return what is to be written, of what argparse knows by names of its own."""
+        choices = {each.dest: each.choices for each in self._actions if not each.option_strings}
+        ways = [choices.get(each) or (each,) for each in missing.split(", ")]
+        return ", and ".join(" or ".join(f"`{word}`" for word in each) for each in ways)
+
+    def print_help(self, file: object = None) -> None:  # noqa: ARG002 - argparse names it
+        """Write help as a result."""
+        self.environment.stdout.write(self.format_help())
+
+
+def make_parser(surroundings: Environment) -> Parser:
+    """Return the parser of all commands."""
+
+    class Here(Parser):
+        """The parsers of the commands are of the same class, and so in the same place."""
+
+        environment = surroundings
+
+    width = max(MIN_WIDTH, min(MAX_WIDTH, surroundings.width(surroundings.stdout)))
+    # Not as wide as the terminal may be: lines stay readable, and the help is also a page.
+    form = partial(
+        argparse.RawDescriptionHelpFormatter, max_help_position=min(28, width // 2), width=width
+    )
+    parser = Here(
+        prog="aggregator",
+        description=fill(DESCRIPTION, width, hanging=""),
+        epilog=_examples(EXAMPLES, width),
+        formatter_class=form,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, (about, examples, add_options) in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=fill(_sentence(about), width, hanging=""),
+            epilog=_examples(_indented(examples), width),
+            formatter_class=form,
+            # A prefix that is unique today may not be tomorrow.
+            allow_abbrev=False,
+        )
+        add_options(command)
+    return parser
+
+
+def _examples(text: str, width: int) -> str:
+    """Keep each example on its line, and what it does beside it or, without room, below."""
+    return "\n".join(_example(line, width) for line in text.strip("\n").splitlines())
+
+
+def _example(line: str, width: int) -> str:
+    typed, _, about = line.strip().partition("  ")
+    if width_of(line) <= width or not about:
+        return fill(line, width, hanging="    " if typed.startswith("aggregator ") else "")
+    below = fill(about.strip(), width, "      ", "      ")
+    return f"{fill(typed, width, '  ', '      ')}\n{below}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _indented(examples: str) -> str:
+    lines = "".join(f"  {line}\n" for line in examples.strip().splitlines())
+    return f"examples:\n{lines}"

@@ -1,0 +1,80 @@
+"""How serving is typed."""
+
+import argparse
+
+from aggregator.cli.parser.options import Command, add_config, add_json, file
+
+
+def _serve(parser: argparse.ArgumentParser) -> None:
+    add_config(parser, example=True)
+    _logging(parser)
+    # For our own commands, which need one server and not all of them.
+    parser.add_argument("--only", action="append", default=[], help=argparse.SUPPRESS)
+    parser.add_argument("--afresh", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--shared",
+        action="store_true",
+        help="have one process in the background serve all clients that can share servers",
+    )
+    parser.add_argument(
+        "--http", metavar="[HOST:]PORT", help="serve many clients over HTTP (host: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--no-auth", action="store_true", help="with --http: ask for no token; loopback only"
+    )
+    parser.add_argument(
+        "--token-file",
+        type=file,
+        metavar="FILE",
+        help="with --http: where the token is, or is to be made",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --http: a further name by which clients reach this host",
+    )
+
+
+def _logging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="say more on stderr; -vv for all of it"
+    )
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="how to say it"
+    )
+
+
+def _stop(_parser: argparse.ArgumentParser) -> None:
+    """Take no options."""
+
+
+SERVE = Command(
+    "serve a client over stdio, or many over HTTP",
+    """
+aggregator serve                          what clients start; it speaks MCP on stdin and stdout
+aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
+aggregator serve --shared                 one process with one set of servers for all clients
+aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp by token
+""",
+    _serve,
+)
+
+
+STATUS = Command(
+    "say what runs in the background for clients that share",
+    """
+aggregator status           which servers run, for which clients, since when, and why not shared
+aggregator status --json    the same for programs
+""",
+    add_json,
+)
+
+STOP = Command(
+    "end what runs in the background, with its servers",
+    """
+aggregator stop             clients that use it are told so, and start it anew when they connect
+""",
+    _stop,
+)

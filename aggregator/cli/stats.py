@@ -1,0 +1,283 @@
+"""`aggregator stats`: what was called and searched for, and what was saved."""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+
+from aggregator.catalog import ToolEntry
+from aggregator.cli.config_file import read_config
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.opening import place
+from aggregator.cli.pages import as_json, columns, counted
+from aggregator.cli.paper import Paper
+from aggregator.config import Config
+from aggregator.exposure import approximate_tokens, tokens_of_text
+from aggregator.fleet.shelf import open_shelf
+from aggregator.memory import state_path
+from aggregator.names import ServerName
+from aggregator.records.keeping import stats_path
+from aggregator.records.segments import DAYS, Segments
+from aggregator.records.stats import file_mark
+from aggregator.records.tally import Tally, Use, proposed, tally
+
+SHOWN = 10
+"""Tools, queries and servers that are shown of many; `--json` has them all."""
+PROPOSED = 5
+"""Searches that are proposed for `searches.yaml`."""
+DAY = 24 * 3600.0
+
+
+class Unused(NamedTuple):
+    """A server, and what of it nobody has called."""
+
+    server: ServerName
+    tools: tuple[str, ...]
+    tokens: int
+    """What their definitions are worth."""
+    is_whole: bool
+    """Whether it is all that the server has."""
+    listed: int
+    """Tokens by which each list would be shorter without the server."""
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Show what was counted of one configuration."""
+    config = read_config(options, environment)
+    state = state_path(environment.variables, environment.platform)
+    if state is None:
+        raise CommandError("there is no place for stats", "Set HOME or XDG_STATE_HOME")
+    since: float = time.time() - DAYS * DAY if options.since is None else options.since
+    found = tally(Segments(stats_path(state)).read(since), file_mark(config.path), since)
+    entries = anyio.run(_known, state, config)
+    unused = list(_unused(found, entries, config))
+    if options.json:
+        unseen = [name for name in config.enabled if name not in entries]
+        environment.say(as_json(_document(found, unused, unseen, since)))
+    else:
+        _remark(config, environment)
+        environment.say(_page(found, unused, options, environment.paper))
+    return ExitStatus.FINE
+
+
+def _remark(config: Config, environment: Environment) -> None:
+    if not (config.settings.stats and config.settings.state):
+        off = "stats" if config.settings.state else "state"
+        environment.warn(f"`{off}: false` is configured, so nothing more is counted")
+
+
+async def _known(state: Path, config: Config) -> dict[ServerName, tuple[ToolEntry, ...]]:
+    """Return the tools of each server of which it is known what it offers; none is started."""
+    shelf = open_shelf(state, config)
+    sheets = {name: await shelf.recall_whole(each) for name, each in config.enabled.items()}
+    return {name: sheet.ready.entries for name, sheet in sheets.items() if sheet is not None}
+
+
+def _unused(
+    found: Tally, entries: Mapping[ServerName, Sequence[ToolEntry]], config: Config
+) -> Iterator[Unused]:
+    """Yield what was never called of each server, first what costs the most."""
+    used = {use.name for use in found.tools}
+    idle = [_idle(name, own, used, config) for name, own in entries.items()]
+    left = [each for each in idle if each.tools]
+    yield from sorted(left, key=lambda each: (not each.is_whole, -each.listed, -each.tokens))
+
+
+def _idle(name: ServerName, entries: Sequence[ToolEntry], used: set[str], config: Config) -> Unused:
+    idle = [entry for entry in entries if entry.name not in used]
+    is_full = config.settings.tool_search.never
+    listed = sum(approximate_tokens(each) for each in entries if each.always_load or is_full)
+    # Its line in what the search says of itself.
+    told = tokens_of_text(len(name) + len(config.servers[name].description))
+    return Unused(
+        name,
+        tuple(entry.name for entry in idle),
+        sum(map(approximate_tokens, idle)),
+        len(idle) == len(entries),
+        listed + (0 if is_full else told),
+    )
+
+
+def _document(
+    found: Tally, unused: Sequence[Unused], unseen: Sequence[str], since: float
+) -> dict[str, Any]:
+    searches = found.searches
+    return {
+        "since": _moment(since),
+        "first": None if found.first is None else _moment(found.first),
+        "calls": found.calls,
+        "errors": found.errors,
+        "unknownTools": found.unknown,
+        "tools": [_use(use) for use in found.tools],
+        "servers": [_use(use) for use in found.servers],
+        "searches": {
+            "queries": searches.queries,
+            "hits": searches.hits,
+            "followed": [each._asdict() for each in searches.followed],
+            "foundNothing": [{"query": query, "times": n} for query, n in searches.nothing],
+            "tokens": searches.tokens,
+        },
+        "lists": {
+            "served": found.lists.served,
+            "weighed": found.lists.weighed,
+            "tokensSaved": found.lists.tokens,
+        },
+        "proposedSearches": [
+            {"query": each.query, "expect": each.tool, "within": each.rank}
+            for each in proposed(found)
+        ],
+        "unused": [
+            {
+                "server": each.server,
+                "tools": list(each.tools),
+                "tokens": each.tokens,
+                "whole": each.is_whole,
+                "savedByDropping": each.listed if each.is_whole else 0,
+            }
+            for each in unused
+        ],
+        "unseenServers": list(unseen),
+        "lost": found.lost,
+        "damaged": found.damaged,
+    }
+
+
+def _use(use: Use) -> dict[str, Any]:
+    milliseconds = {"p50": use.p50, "p95": use.p95}
+    counts = {"calls": use.calls, "errors": use.errors, "milliseconds": milliseconds}
+    return {"name": use.name, "server": use.server, **counts}
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+def _page(found: Tally, unused: Sequence[Unused], options: argparse.Namespace, paper: Paper) -> str:
+    if found.first is None:
+        return paper.fill(
+            "Nothing has been counted yet: this fills as a client uses the aggregator.", hanging=""
+        )
+    parts = [
+        "\n".join(paper.fill(line) for line in _sums(found)),
+        _table("SERVER", found.servers, paper),
+        _table("TOOL", found.tools, paper),
+        "\n".join(paper.fill(line) for line in _nothing(found, options)),
+        _proposed(found),
+        _dispensable(unused, paper),
+        "\n".join(paper.fill(line) for line in _gaps(found)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _sums(found: Tally) -> Iterator[str]:
+    begun = time.strftime("%Y-%m-%d", time.localtime(found.first))
+    tools, servers = counted(len(found.tools), "tool"), counted(len(found.servers), "server")
+    unknown = f", {found.unknown:,} of them of no known tool" if found.unknown else ""
+    yield f"Since {begun}: {counted(found.calls, 'call')} of {tools} on {servers}{unknown}, " + (
+        counted(found.errors, "error") if found.errors else "no errors"
+    )
+    searches = found.searches
+    if searches.queries:
+        first = sum(each.rank == 1 for each in searches.followed)
+        nothing = searches.queries - searches.hits
+        yield (
+            f"{searches.queries:,} search{'' if searches.queries == 1 else 'es'}: {nothing:,} "
+            f"found nothing, {len(searches.followed):,} led to a call, "
+            f"{first:,} of them of the first tool found"
+        )
+    if found.lists.weighed:
+        yield _saved(found)
+
+
+def _saved(found: Tally) -> str:
+    saved = found.lists.tokens
+    relation = "shorter" if saved >= 0 else "longer"
+    cost = rounded(found.searches.tokens)
+    return (
+        f"{counted(found.lists.weighed, 'list')}: about {rounded(abs(saved))} tokens {relation} "
+        f"than with every tool; searches cost about {cost}"
+    )
+
+
+def _table(title: str, uses: Sequence[Use], paper: Paper) -> str:
+    if not uses:
+        return ""
+    head = ("CALLS", "ERRORS", "P50", "P95", title)
+    rows = [
+        (f"{use.calls:,}", f"{use.errors:,}", _time(use.p50), _time(use.p95), use.name)
+        for use in uses[:SHOWN]
+    ]
+    return columns(head, rows, paper) + _rest(len(uses))
+
+
+def _nothing(found: Tally, options: argparse.Namespace) -> Iterator[str]:
+    nothing = found.searches.nothing
+    if nothing:
+        told = ", ".join(f'"{query}" ({times:,})' for query, times in nothing[:SHOWN])
+        more = f" and {len(nothing) - SHOWN:,} more" if nothing[SHOWN:] else ""
+        yield f"Found nothing: {told}{more}"
+        yield f"`aggregator search --explain WORDS{place(options)}` shows what is closest"
+
+
+def _proposed(found: Tally) -> str:
+    """Return lines for `searches.yaml`, of what was searched and then called."""
+    proposals = proposed(found)[:PROPOSED]
+    if not proposals:
+        return ""
+    lines = [
+        f"- {{query: {json.dumps(each.query)}, expect: {each.tool}, within: {each.rank}}}"
+        for each in proposals
+    ]
+    return "\n".join(["For `searches.yaml` (see `aggregator check --searches`):", *lines])
+
+
+def _dispensable(unused: Sequence[Unused], paper: Paper) -> str:
+    whole = [each for each in unused if each.is_whole]
+    single = sum(len(each.tools) for each in unused if not each.is_whole)
+    parts: list[str] = []
+    if whole:
+        parts.append(
+            paper.fill(
+                "Never used, with what their tools come to in tokens, and how many each list "
+                "would be shorter by without them:"
+            )
+        )
+        head = ("TOOLS", "TOKENS", "LIST", "SERVER")
+        rows = [
+            (f"{len(each.tools):,}", f"{each.tokens:,}", f"-{each.listed:,}", each.server)
+            for each in whole[:SHOWN]
+        ]
+        parts[-1] += "\n" + columns(head, rows, paper) + _rest(len(whole))
+    if single:
+        others = "tools of servers that are used were never called"
+        parts.append(paper.fill(f"{single:,} {others}: `aggregator stats --json` names them"))
+    return "\n\n".join(parts)
+
+
+def _gaps(found: Tally) -> Iterator[str]:
+    if found.lost:
+        yield f"{counted(found.lost, 'event')} came too fast to be counted"
+    if found.damaged:
+        yield f"{counted(found.damaged, 'line')} could not be read"
+
+
+def _rest(number: int) -> str:
+    return f"\nand {number - SHOWN:,} more" if number > SHOWN else ""
+
+
+def _time(milliseconds: float) -> str:
+    if milliseconds < 1000:  # noqa: PLR2004 - a second
+        return f"{milliseconds:.0f} ms"
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def rounded(number: int) -> str:
+    """Return a number with the precision that one of tokens deserves."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return str(number)

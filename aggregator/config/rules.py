@@ -1,0 +1,105 @@
+"""Which tools a glob in the file means, however its author and the server write names."""
+
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import translate
+from functools import lru_cache
+from typing import NamedTuple
+
+from aggregator.names import ServerName, Spellings
+from aggregator.names.forms import BOUNDARY, CLIENT_MARK, flattened, folded, worded
+
+_WILD = re.compile(r"(\[[^\]]*\]|[*?]+)")
+_HASHED = re.compile(r"[^*?\[]+_[0-9a-f]{6}")
+"""A name with a hash; what is wild could be the hash of any other tool."""
+
+
+class Whose(NamedTuple):
+    """The server whose tools a rule is about."""
+
+    name: ServerName
+    prefix: str
+
+
+class Rule(NamedTuple):
+    """Some globs, ready to be held against names."""
+
+    own: re.Pattern[str]
+    """For names as their server writes them, and in the characters every client takes."""
+    folded: re.Pattern[str]
+    """For names without case and signs, as calls forgive them."""
+    whole: re.Pattern[str] | None
+    """For names as clients see them."""
+    hashed: frozenset[str]
+    """Names with a hash behind them, without case and signs."""
+    is_generous: bool
+    """Whether names are taken for their words too, which calls do not forgive."""
+
+    def means(self, spelled: Spellings) -> bool:
+        """Whether a tool is one that the globs are about."""
+        if self.own.match(spelled.own) or self.own.match(spelled.plain):
+            return True
+        forms = spelled.worded if self.is_generous else spelled.folded
+        if any(map(self.folded.match, forms)):
+            return True
+        whole = self.whole
+        if whole is not None and any(map(whole.match, (spelled.whole, spelled.hashed))):
+            return True
+        return bool(self.hashed) and folded(spelled.bare_hashed) in self.hashed
+
+
+@lru_cache(maxsize=4096)
+def rule(globs: tuple[str, ...], whose: Whose, *, is_generous: bool = False) -> Rule:
+    """Return what globs mean under a server.
+
+    What forbids is generous: `delete_*` is also `deleteNote`, and the server's name may stand
+    before it with any sign. What permits is no more forgiving than calls are.
+    """
+    held = [rest for glob in globs for rest in (glob, *_behind_prefix(glob, whose))]
+    loose, hashed = held, frozenset[str]()
+    if is_generous:
+        loose = [*held, *(rest for glob in globs for rest in _behind_name(glob, whose))]
+        loose += [worded(each) for each in loose]
+        hashed = frozenset(each for each in map(_folded, loose) if _HASHED.fullmatch(each))
+    # A glob is held against whole names only if it has the sign that is in all of them:
+    # `files_*` would be all tools of `files`.
+    whole = [glob for glob in globs if "__" in glob or not whose.prefix]
+    return Rule(
+        own=_joined(held),
+        folded=_joined(map(_folded, loose)),
+        whole=_joined(whole, re.IGNORECASE) if whole else None,
+        hashed=hashed,
+        is_generous=is_generous,
+    )
+
+
+def _behind_prefix(glob: str, whose: Whose) -> Iterator[str]:
+    """Yield what is left of a glob behind the name of its server, as clients show names."""
+    for begin in (0, *(boundary.start() for boundary in BOUNDARY.finditer(glob))):
+        head, sign, rest = glob[begin:].partition("__")
+        if sign and rest and head and head.casefold() in map(str.casefold, whose):
+            yield rest
+
+
+def _behind_name(glob: str, whose: Whose) -> Iterator[str]:
+    """Yield the same for any sign, unless nothing but wildcards is left."""
+    plain = _folded(glob)
+    marked = BOUNDARY.finditer(plain) if plain.startswith(CLIENT_MARK) else ()
+    leads = {f"{folded(lead)}_" for lead in whose if lead}
+    for text in (plain, *(plain[boundary.start() :] for boundary in marked)):
+        for lead in leads:
+            rest = text.removeprefix(lead)
+            if rest != text and folded(_WILD.sub("", rest)):
+                yield rest
+
+
+def _folded(glob: str) -> str:
+    """Return a glob without case and signs, but for those that are wild."""
+    parts = _WILD.split(glob)
+    parts[::2] = map(flattened, parts[::2])
+    return "".join(parts).casefold().strip("_")
+
+
+def _joined(globs: Iterable[str], flags: int = 0) -> re.Pattern[str]:
+    # Without any, nothing matches; the empty pattern would match everything.
+    return re.compile("|".join(map(translate, dict.fromkeys(globs))) or r"(?!)", flags)

@@ -1,0 +1,137 @@
+"""Whether somebody needs a server: what starts one that rests, and ends one that nobody uses."""
+
+from collections.abc import Callable
+from math import inf
+
+import anyio
+
+from aggregator.catalog import Ready
+from aggregator.config import IDLE_TIMEOUT, ServerConfig
+from aggregator.signals import Signal
+
+
+class Need:
+    """The requests that a server works on, when it was last of use, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        """How many are under way."""
+        self.is_resting = False
+        """Whether it waits until it is needed."""
+        self._is_current = False
+        """Whether what it is known to offer is all that another run would ask it for."""
+        self._is_visited = False
+        self._woken = anyio.Event()
+        self._last = anyio.current_time()
+        self._changed = Signal()
+
+    @property
+    def is_visited(self) -> bool:
+        """Whether it is started only to see what it offers."""
+        return self._is_visited
+
+    @property
+    def last_use(self) -> float:
+        """When it was last of use to somebody."""
+        return anyio.current_time() if self.requests else self._last
+
+    def is_lazy(self, server: ServerConfig) -> bool:
+        """Whether a server starts when it is needed."""
+        return server.start == "lazy" or (server.start == "auto" and self._is_current)
+
+    def recall(self, server: ServerConfig, *, is_current: bool) -> bool:
+        """Take note of whether what is known holds; say whether it may rest because of that."""
+        self._is_current = is_current
+        return is_current and self.is_lazy(server) and not self._woken.is_set()
+
+    def rest(self) -> None:
+        """Have it wait until it is needed."""
+        self.is_resting, self._is_visited = True, False
+        self.forget_calls()
+        self.look()
+
+    def wake(self) -> None:
+        """Take note that somebody waits for it."""
+        self._is_visited = False
+        self.stir()
+        self._woken.set()
+
+    def visit(self) -> None:
+        """Have it start to see what it offers, if it rests."""
+        if self.is_resting:
+            self._is_visited = True
+            self._woken.set()
+
+    def end_visit(self) -> None:
+        """Have nobody wait for what it offers."""
+        self._is_visited = False
+        self.look()
+
+    def forget_calls(self) -> None:
+        """Have the next wait be a new one, whoever has called before."""
+        self._woken = anyio.Event()
+
+    async def until_woken(self) -> None:
+        """Wait until somebody waits for it."""
+        await self._woken.wait()
+
+    async def until_visited(self) -> None:
+        """Wait until it rests again, or is of use to somebody else."""
+        while self._is_visited:
+            await self._changed.wait()
+
+    async def until_needed(self) -> None:
+        """Wait, if it rests, until it is to start."""
+        if self.is_resting:
+            await self._woken.wait()
+            self.is_resting = False
+            self.forget_calls()
+
+    def enter(self) -> None:
+        """Count one request more."""
+        self.requests += 1
+        self._is_visited = False
+        self.look()
+
+    def leave(self) -> None:
+        """Count one request less."""
+        self.requests -= 1
+        self.stir()
+
+    def stir(self) -> None:
+        """Take note that it is of use now."""
+        self._last = anyio.current_time()
+        self.look()
+
+    def look(self) -> None:
+        """Have whoever waits for its end look again how long that is."""
+        self._changed.send()
+
+    async def until_free(self) -> None:
+        """Wait until no request is under way."""
+        while self.requests:
+            await self._changed.wait()
+
+    async def until_called_or_left(self) -> bool:
+        """Wait until somebody calls anew or nobody waits any more; say whether somebody calls."""
+        while self.requests and not self._woken.is_set():
+            await self._changed.wait()
+        return self._woken.is_set()
+
+    async def until_unused(self, patience: Callable[[], float]) -> None:
+        """Wait until it has not been of use for so long."""
+        while True:
+            await self.until_free()
+            left = self._last + patience() - anyio.current_time()
+            if left <= 0:
+                return
+            with anyio.move_on_after(left):
+                await self._changed.wait()
+
+    def patience(self, server: ServerConfig, ready: Ready) -> float:
+        """Return how long a server is kept without being used, as things are now."""
+        if ready.offers.unlisted:
+            return inf
+        if self._is_visited:
+            return 0
+        return server.idle_timeout or (IDLE_TIMEOUT if self.is_lazy(server) else inf)

@@ -1,0 +1,138 @@
+"""The calls that a server works on at a time: a share for each client, and turns for who waits.
+
+However many calls one client has under way, or hung, it leaves places for others: each session may
+have three quarters of what the others leave, and all sessions of one client together seven eighths
+of what other clients leave. The last place is the last all the same. Of those who wait, it is the
+turn of the client that has the least, and of its sessions of the one that has.
+"""
+
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Hashable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import anyio
+
+SHARE, SHARE_TOGETHER = 3, 7
+"""Places that one session, and all sessions of one client, may have for each that is left free."""
+
+Party = Hashable
+"""Whose share a call counts on; `None` is a client beside whom there can be no other."""
+
+
+class Session(NamedTuple):
+    """A party that may be one of several of the same client."""
+
+    client: Hashable
+    session: Hashable
+
+
+def client_of(party: Party) -> Hashable:
+    """Return the client behind a party, which most often is the party itself."""
+    return party.client if isinstance(party, Session) else party
+
+
+class Held:
+    """How much of something each party has, and each client."""
+
+    def __init__(self) -> None:
+        self._sessions = Counter[Party]()
+        self._clients = Counter[Hashable]()
+
+    @property
+    def total(self) -> int:
+        """What all have together."""
+        return self._clients.total()
+
+    def of(self, party: Party) -> tuple[int, int]:
+        """Return what the client of a party has, and the party itself."""
+        return self._clients[client_of(party)], self._sessions[party]
+
+    def change(self, party: Party, by: int) -> None:
+        """Have a party have more, or less."""
+        for counts, key in ((self._sessions, party), (self._clients, client_of(party))):
+            counts[key] += by
+            if not counts[key]:
+                del counts[key]
+
+    def fits_one_more(self, party: Party, limit: int) -> bool:
+        """Say whether a party may have one more of so many."""
+        free = limit - self.total - 1
+        if free < 0 or party is None:
+            return free >= 0
+        together, own = (number + 1 for number in self.of(party))
+        # The first is everybody's: a server with few places is for whoever comes first.
+        return together == 1 or (together <= SHARE_TOGETHER * free and own <= SHARE * free)
+
+
+class Places:
+    """The places of one server, and those who wait for one."""
+
+    def __init__(self, limit: int, queue: int) -> None:
+        self._limit = limit
+        self._queue = queue
+        self._held = Held()
+        self._queued = Held()
+        self._waiting: dict[Party, deque[anyio.Event]] = {}
+
+    def resize(self, limit: int, queue: int) -> None:
+        """Have another number of places; calls under way keep those that they have."""
+        self._limit, self._queue = limit, queue
+        self._fill()
+
+    def turns_away(self, party: Party) -> bool:
+        """Whether a client can neither have a place now nor wait for one."""
+        return not (self._may_take(party) or self._queued.fits_one_more(party, self._queue))
+
+    @asynccontextmanager
+    async def taken(self, party: Party) -> AsyncGenerator[None, None]:
+        """Have a place for the length of the block, as soon as it is this client's turn."""
+        if self._may_take(party):
+            self._held.change(party, 1)
+        else:
+            await self._turn(party)
+        try:
+            yield
+        finally:
+            self._give_back(party)
+
+    async def _turn(self, party: Party) -> None:
+        given = anyio.Event()
+        self._waiting.setdefault(party, deque()).append(given)
+        self._queued.change(party, 1)
+        try:
+            await given.wait()
+        except anyio.get_cancelled_exc_class():
+            if given.is_set():
+                self._give_back(party)
+            else:
+                self._waiting[party].remove(given)
+                self._queued.change(party, -1)
+                self._forget_idle(party)
+            raise
+
+    def _may_take(self, party: Party) -> bool:
+        return self._held.fits_one_more(party, self._limit)
+
+    def _give_back(self, party: Party) -> None:
+        self._held.change(party, -1)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Give free places to those whose turn it is."""
+        while able := [party for party in self._waiting if self._may_take(party)]:
+            # Of several with as little, whoever has waited the longest since the last turn.
+            party = min(able, key=self._held.of)
+            queue = self._waiting.pop(party)
+            queue.popleft().set()
+            self._queued.change(party, -1)
+            self._held.change(party, 1)
+            self._waiting[party] = queue
+            self._forget_idle(party)
+
+    def _forget_idle(self, party: Party) -> None:
+        if not self._waiting[party]:
+            del self._waiting[party]
+
+    def __repr__(self) -> str:
+        return f"<Places {self._held.total} of {self._limit} taken, {self._queued.total} waiting>"

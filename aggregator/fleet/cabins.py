@@ -1,0 +1,318 @@
+"""Processes of their own: of a server that holds what is one client's, one for each client.
+
+A cabin is begun when its client first uses the server, and ends with the client's session. Who has
+no session is known by where it comes from, and nobody says when it leaves: its cabin ends when it
+has not been used for a while. So does, at once, one whose server cannot be reached or has ended by
+itself: what it held is lost, and the next call begins another.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from dataclasses import replace
+from math import inf
+from typing import Any, Protocol
+
+import anyio
+
+from aggregator.catalog import Failed, Pending, Ready, ServerState
+from aggregator.config import IDLE_TIMEOUT, ServerConfig
+from aggregator.downstream.news import ServerEvents
+from aggregator.downstream.places import Held, Party
+from aggregator.downstream.server import Downstream
+from aggregator.errors import CrowdedError, ServerUnavailableError
+from aggregator.fleet.awaiting import until_ready
+from aggregator.json import JsonObject
+from aggregator.names import ServerName
+from aggregator.signals import Signal
+
+logger = logging.getLogger(__name__)
+
+MAX_CABINS = 128
+"""Processes of their own that clients may have at a time, all together."""
+LISTED = 0.1
+"""Seconds that a process runs which was started only to see what it offers."""
+DRAIN_PATIENCE = 30.0
+"""Seconds that calls in flight have, when their server is no longer configured."""
+
+
+class Resident(Protocol):
+    """A client that may have processes of its own, and how it is reached outside of a call."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from others, and by which it is said to have left."""
+        ...
+
+    @property
+    def party(self) -> Party:
+        """Whose share of all processes its own count on."""
+        ...
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What it can be asked."""
+        ...
+
+    @property
+    def is_seen_off(self) -> bool:
+        """Whether we are told when it leaves."""
+        ...
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it has left."""
+        ...
+
+    def watched(self, server: ServerName, /) -> frozenset[str]:
+        """Return which resources of a server it watches."""
+        ...
+
+    def updated(self, server: ServerName, uri: str, /) -> None:
+        """Tell it that a resource has changed."""
+        ...
+
+    def logged(self, server: ServerName, params: JsonObject, /) -> None:
+        """Pass on a log message that belongs to no call."""
+        ...
+
+    async def asked(self, server: ServerName, method: str, params: JsonObject, /) -> dict[str, Any]:
+        """Have it answer what a server asks outside of any call."""
+        ...
+
+
+Recruit = Callable[
+    [ServerConfig, ServerEvents, Callable[[], JsonObject], frozenset[str]], Downstream
+]
+"""Makes a server: who hears its events, what its client can be asked, and what is watched."""
+
+
+class Cabin:
+    """One client's own process of one server."""
+
+    def __init__(
+        self,
+        server: ServerConfig,
+        resident: Resident,
+        recruit: Recruit,
+        look: Callable[["Cabin"], None],
+    ) -> None:
+        self.resident = resident
+        self.scope = anyio.CancelScope()
+        self.state: ServerState = Pending(since=anyio.current_time())
+        self.watched = resident.watched(server.name)
+        self._waiting = 0
+        self._look = look
+        # Nobody but its client decides how long it is kept, unless the file says so.
+        self.downstream = recruit(as_own(server), self, lambda: resident.capabilities, self.watched)
+
+    @property
+    def name(self) -> ServerName:
+        """Whose process it is."""
+        return self.downstream.name
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is of no more use to anybody: the process is not there, and not awaited."""
+        is_coming = isinstance(self.state, Pending) and self.state.reason is None
+        return not (self._waiting or self.watched or isinstance(self.state, Ready) or is_coming)
+
+    @property
+    def due(self) -> float:
+        """When it ends unless it is used, where nobody would say that its client has left."""
+        if self.resident.is_seen_off:
+            return inf
+        return self.downstream.last_use + (self.downstream.server.idle_timeout or IDLE_TIMEOUT)
+
+    async def until_ready(self, changed: Signal) -> None:
+        """Wait until it can be used.
+
+        Raises:
+            ServerUnavailableError: It did not become ready.
+        """
+        if isinstance(self.state, Ready):
+            return
+        self._waiting += 1
+        try:
+            await until_ready(self.downstream, lambda: self.state, changed)
+        finally:
+            self._waiting -= 1
+            self._look(self)
+
+    async def watch(self, uris: Collection[str]) -> None:
+        """Have its client told when these resources change, and no others."""
+        self.watched = frozenset(uris)
+        await self.downstream.watch(uris)
+
+    def retire(self) -> None:
+        """Have those who wait for it know that nothing more is to be expected."""
+        self.downstream.silence()
+        self.state = Failed("its configuration has changed", anyio.current_time())
+
+    def reported(self, _server: ServerName, state: ServerState) -> None:
+        """Take note of the state of the process."""
+        self.state = state
+        self._look(self)
+
+    def updated(self, server: ServerName, uri: str) -> None:
+        """Tell its client that a resource has changed."""
+        self.resident.updated(server, uri)
+
+    def logged(self, server: ServerName, params: JsonObject) -> None:
+        """Pass a log message on to its client."""
+        self.resident.logged(server, params)
+
+    async def asked(self, server: ServerName, method: str, params: JsonObject, /) -> dict[str, Any]:
+        """Have its client answer."""
+        return await self.resident.asked(server, method, params)
+
+
+class Cabins:
+    """All that there are."""
+
+    def __init__(self, recruit: Recruit, listed: Callable[[ServerName, Ready], None]) -> None:
+        self._recruit = recruit
+        self._listed = listed
+        """Told what a server offers, as one of its processes says."""
+        self._taken: dict[tuple[ServerName, Hashable], Cabin] = {}
+        self._held = Held()
+        self._begun: list[Cabin] = []
+        self._ended: list[Cabin] = []
+        self._drained: list[Cabin] = []
+        self._changed = Signal()
+        self._living: list[ServerName] = []
+
+    def __iter__(self) -> Iterator[Cabin]:
+        return iter(self._taken.values())
+
+    @property
+    def living(self) -> tuple[ServerName, ...]:
+        """The servers of which processes have been started that have not come to their end."""
+        return tuple(dict.fromkeys(self._living))
+
+    def number(self, server: ServerName) -> int:
+        """Return how many clients have a process of this server."""
+        return sum(1 for cabin in self if cabin.name == server)
+
+    async def run(self) -> None:
+        """Keep processes for as long as their clients need them."""
+        async with anyio.create_task_group() as group:
+            while True:
+                self._end_unused()
+                while self._begun:
+                    group.start_soon(self._keep, self._begun.pop(0))
+                while self._drained:
+                    group.start_soon(_drain, self._drained.pop())
+                while self._ended:
+                    self._ended.pop().scope.cancel()
+                with anyio.CancelScope(deadline=min((each.due for each in self), default=inf)):
+                    await self._changed.wait()
+
+    def find(self, server: ServerName, key: Hashable) -> Cabin | None:
+        """Return the process that a client has of a server, if it has one."""
+        return self._taken.get((server, key))
+
+    async def until_ready(self, server: ServerConfig, resident: Resident) -> None:
+        """Begin a process for a client, unless it has one, and wait until it can be used.
+
+        Raises:
+            CrowdedError: There are too many.
+            ServerUnavailableError: It did not become ready.
+        """
+        cabin = self.find(server.name, resident.key) or self._begin(server, resident)
+        await cabin.until_ready(self._changed)
+
+    def leave(self, key: Hashable) -> None:
+        """End all processes of a client that has left."""
+        for cabin in [each for each in self if each.resident.key == key]:
+            self._end(cabin)
+
+    def reconfigure(self, servers: Mapping[ServerName, ServerConfig]) -> None:
+        """Go over to another configuration: who is reached otherwise ends, once it is free."""
+        for cabin in list(self):
+            server = servers.get(cabin.name)
+            if server is None or not cabin.downstream.server.is_reached_like(server):
+                cabin.retire()
+                self._forget(cabin)
+                self._drained.append(cabin)
+            elif cabin.downstream.server != as_own(server):
+                cabin.downstream.reconfigure(as_own(server))
+        self._changed.send()
+
+    async def tell_roots_changed(self, key: Hashable) -> None:
+        """Tell the processes of a client that its roots have changed."""
+        for cabin in [each for each in self if each.resident.key == key]:
+            await cabin.downstream.tell_roots_changed()
+
+    async def watch(self, server: ServerName, key: Hashable, uris: Collection[str]) -> None:
+        """Have a client told when these resources change, and no others.
+
+        Where it has no process now, the next is told from the beginning.
+
+        Raises:
+            MCPError: The server refuses.
+        """
+        if (cabin := self.find(server, key)) is not None:
+            await cabin.watch(uris)
+            self._look(cabin)
+
+    def _begin(self, server: ServerConfig, resident: Resident) -> Cabin:
+        if resident.has_left:
+            raise ServerUnavailableError(server.name, "its client has left")
+        if not self._held.fits_one_more(resident.party, MAX_CABINS):
+            raise CrowdedError(server.name, self._held.total)
+        cabin = Cabin(server, resident, self._recruit, self._look)
+        self._taken[server.name, resident.key] = cabin
+        self._held.change(resident.party, 1)
+        self._begun.append(cabin)
+        self._changed.send()
+        return cabin
+
+    async def _keep(self, cabin: Cabin) -> None:
+        """Run a client's process until it ends."""
+        self._living.append(cabin.name)
+        try:
+            with cabin.scope:
+                await cabin.downstream.run()
+        finally:
+            self._living.remove(cabin.name)
+
+    def _look(self, cabin: Cabin) -> None:
+        """Take note that something about a process has changed."""
+        if isinstance(cabin.state, Ready) and not cabin.state.offers.unlisted:
+            self._listed(cabin.name, cabin.state)
+        if cabin.is_over:
+            self._end(cabin)
+        self._changed.send()
+
+    def _end_unused(self) -> None:
+        time = anyio.current_time()
+        for cabin in [each for each in self if each.due <= time]:
+            logger.info("stopped, since its client has gone away", extra={"server": cabin.name})
+            self._end(cabin)
+
+    def _end(self, cabin: Cabin) -> None:
+        """Have a process end now, and another take its place when it is needed."""
+        if self.find(cabin.name, cabin.resident.key) is cabin:
+            self._forget(cabin)
+            self._ended.append(cabin)
+            self._changed.send()
+
+    def _forget(self, cabin: Cabin) -> None:
+        del self._taken[cabin.name, cabin.resident.key]
+        self._held.change(cabin.resident.party, -1)
+
+
+def as_own(server: ServerConfig) -> ServerConfig:
+    """Return a server as one client has it: kept until the file or its client says otherwise."""
+    return replace(server, start="eager")
+
+
+def as_listed(server: ServerConfig) -> ServerConfig:
+    """Return a server as it is run for nobody: only to see what it offers."""
+    return replace(server, start="lazy", idle_timeout=LISTED)
+
+
+async def _drain(cabin: Cabin) -> None:
+    """End a process that is no longer configured, once its calls in flight have ended."""
+    await cabin.downstream.retire(DRAIN_PATIENCE)
+    cabin.scope.cancel()

@@ -1,0 +1,1 @@
+"""One process for all clients of a person: it holds the fleets, and serves every stream."""

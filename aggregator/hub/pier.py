@@ -1,0 +1,179 @@
+"""One fleet in the hub, and the clients that use it."""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import anyio
+
+from aggregator.app import Expect, Orders, running_fleet
+from aggregator.config import Config, load_config
+from aggregator.errors import ConfigError
+from aggregator.hub.likeness import Resolved
+from aggregator.hub.session import Session
+from aggregator.signals import Signal
+from aggregator.upstream.server import Upstream
+
+LINGER = 600.0
+"""Seconds that servers wait for the next client after the last has left."""
+
+READ_WITHIN = 0.05
+"""Seconds that reading a file may hold up all clients."""
+
+CHANGED = (
+    "what the configuration says now means other servers for this client than for those that it "
+    "shares them with: connect again"
+)
+STOPPED = "what this client shares with others was stopped: connect again to start it anew"
+ENDED = "the servers that this client shares with others have ended: connect again"
+
+Refine = Callable[[Config], Config]
+
+
+class PierClosedError(Exception):
+    """The servers have ended before a client could use them."""
+
+
+class Pier:
+    """A fleet that runs for as long as somebody uses it, and a while longer."""
+
+    def __init__(self, resolved: Resolved, expect: Expect) -> None:
+        self.resolved = resolved
+        self.since = time.time()
+        self.sessions: list[Session] = []
+        self.orders = Orders(self._expect)
+        self.is_open = True
+        """Whether another client may come."""
+        self._begun_with = _fixed(resolved.config)
+        self._linger = LINGER
+        self._told = expect
+        self._upstream: Upstream | None = None
+        self._changed = Signal()
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """What serves clients, once there is one."""
+        return self._upstream
+
+    async def run(self) -> None:
+        """Run the servers until nobody has used them for long enough, or they are to stop."""
+        config, variables = self.resolved.config, self.resolved.variables
+        self._told(config)
+        try:
+            async with running_fleet(config, variables, self.orders, is_shared=True) as upstream:
+                self._upstream = upstream
+                self._changed.send()
+                await self._until_left()
+                self.is_open = False
+        finally:
+            self.is_open = False
+            self._upstream = None
+            self._changed.send()
+            for session in tuple(self.sessions):
+                session.drop(ENDED)
+
+    async def opened(self) -> Upstream:
+        """Wait until clients can be served.
+
+        Raises:
+            PierClosedError: They cannot be any more.
+        """
+        while self._upstream is None:
+            if not self.is_open:
+                raise PierClosedError
+            await self._changed.wait()
+        return self._upstream
+
+    @contextmanager
+    def used(self, session: Session) -> Generator[None, None, None]:
+        """Have a client count for the length of the block."""
+        self.sessions.append(session)
+        self._changed.send()
+        try:
+            yield
+        finally:
+            self.sessions.remove(session)
+            self._changed.send()
+
+    def close(self) -> None:
+        """Let in nobody else, and end with the last client."""
+        self.is_open = False
+        self._linger = 0.0
+        self._changed.send()
+
+    def stop(self) -> None:
+        """Have all clients leave, and end then."""
+        for session in self.sessions:
+            session.say(f"aggregator: {STOPPED}")
+            session.part()
+        self.close()
+
+    def suits(self, resolved: Resolved) -> bool:
+        """Say whether a client can be served here; if what it needs is fixed by now, none can."""
+        if not self._is_for(resolved):
+            return False
+        if _fixed(resolved.config) != self._begun_with:
+            self.close()
+        return self.is_open
+
+    def _is_for(self, resolved: Resolved) -> bool:
+        """Say whether a client's servers are these, also where the file has just changed."""
+        if self.resolved.is_like(resolved):
+            return True
+        config = self.resolved.config
+        is_news = config.settings.watch and config.digest != resolved.config.digest
+        if not is_news or not self.resolved.is_of_same_file(resolved):
+            return False
+        again = _resolved(resolved.config, self.resolved)
+        if again is None or not again.is_like(resolved):
+            return False
+        self.orders.reload()
+        return True
+
+    async def _until_left(self) -> None:
+        while True:
+            while self.sessions:
+                await self._changed.wait()
+            with anyio.move_on_after(self._linger) as waiting:
+                while not self.sessions and self._linger:
+                    await self._changed.wait()
+            if not self.sessions and (waiting.cancelled_caught or not self._linger):
+                return
+
+    def _expect(self, config: Config) -> None:
+        """Part with those for whom a new configuration means something else than for the rest."""
+        self._told(config)
+        self.resolved = Resolved(config, self.resolved.variables)
+        for session in self.sessions:
+            if session.hello.variables == self.resolved.variables:
+                continue
+            theirs = _load(config, session)
+            if theirs is None or not theirs.is_like(self.resolved):
+                session.drop(CHANGED)
+
+
+def _fixed(config: Config) -> tuple[object, ...]:
+    """Return what of a file is used once, when servers are started, and never looked at again."""
+    each = config.settings
+    return each.audit, each.state, each.stats, each.semantic, each.recall, each.watch
+
+
+def _soon() -> float:
+    """Return when a pipe must have been read: all clients wait for it."""
+    return time.monotonic() + READ_WITHIN
+
+
+def _load(config: Config, session: Session) -> Resolved | None:
+    variables = session.hello.variables
+    try:
+        return Resolved(load_config(config.path, variables, _soon()), variables)
+    except ConfigError:
+        return None
+
+
+def _resolved(config: Config, old: Resolved) -> Resolved | None:
+    """Read a file again as it is for those who read it before."""
+    try:
+        return Resolved(load_config(config.path, old.variables, _soon()), old.variables)
+    except ConfigError:
+        return None

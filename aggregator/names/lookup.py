@@ -1,0 +1,245 @@
+"""The way back from what a model writes to the tool it means."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from types import MappingProxyType
+from typing import NamedTuple
+
+from aggregator.names.forms import (
+    BOUNDARY,
+    CLIENT_MARK,
+    MAX_TEXT,
+    ServerName,
+    ToolName,
+    folded,
+    grouped,
+)
+from aggregator.names.leads import NO_LEADS, Leads
+
+
+class Ambiguous(NamedTuple):
+    """Several tools that a text may mean, in configuration order."""
+
+    candidates: tuple[ToolName, ...]
+
+
+class Forms(NamedTuple):
+    """The ways in which the name of one tool may be written."""
+
+    name: ToolName
+    own: str
+    """Its name on the server."""
+    caseless: str
+    bare: str
+    """Its name on the server without case and signs."""
+    qualified: tuple[str, ...]
+    """The same with its server before it."""
+
+    @classmethod
+    def of(cls, name: ToolName, server: ServerName, own: str) -> "Forms":
+        """Return the ways in which a name may be written; of thousands, that takes a while."""
+        spelled = {name, f"{server}__{own}", f"{_lead(name)}{own}"}
+        qualified = tuple(dict.fromkeys(map(folded, spelled)))
+        return cls(name, own, name.casefold(), folded(own), qualified)
+
+
+@dataclass(frozen=True)
+class Register:
+    """The tools of one server, by every way in which their names may be written."""
+
+    server: ServerName
+    tools: tuple[Forms, ...]
+
+    @cached_property
+    def own(self) -> Mapping[str, str]:
+        """The name that each tool has on the server."""
+        return {each.name: each.own for each in self.tools}
+
+    @cached_property
+    def own_names(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The tools of each name on the server."""
+        return grouped((each.own, each.name) for each in self.tools)
+
+    @cached_property
+    def caseless(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The tools of each name, if case makes no difference."""
+        return grouped((each.caseless, each.name) for each in self.tools)
+
+    @cached_property
+    def bare(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The tools of each name on the server, if neither case nor signs make a difference."""
+        return grouped((each.bare, each.name) for each in self.tools)
+
+    @cached_property
+    def qualified(self) -> Mapping[str, tuple[ToolName, ...]]:
+        """The same for names with their server before them."""
+        return grouped((form, each.name) for each in self.tools for form in each.qualified)
+
+    @property
+    def prefix(self) -> str:
+        """What the names of all its tools begin with; empty if nothing."""
+        heads = {_lead(each.name).removesuffix("__") for each in self.tools}
+        return heads.pop() if len(heads) == 1 else ""
+
+
+MAX_RESTS = 12
+"""Signs in a name behind which what a client has put before it may end."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Finds the tool a model means, however it writes the name.
+
+    A text that is addressed to a server means a tool of that server, or none.
+    """
+
+    registers: tuple[Register, ...] = ()
+    """Those of all servers that are ready, in configuration order."""
+    leads: Leads = NO_LEADS
+    """Those of all servers that are configured."""
+    missed: tuple[Register, ...] = ()
+    """Those of servers that are gone, of tools whose names do not say whose they are."""
+    ours: tuple[Register, ...] = ()
+    """Those of our own tools that belong to servers which need not be ready."""
+
+    @classmethod
+    def of(
+        cls,
+        triples: Iterable[tuple[ToolName, ServerName, str]],
+        absent: Mapping[ServerName, str] = MappingProxyType({}),
+    ) -> "Lookup":
+        """Return the lookup of some tools: the name of each, its server, its name there.
+
+        `absent` are servers besides those, and their prefixes.
+        """
+        found: dict[ServerName, list[Forms]] = {}
+        for name, server, own in triples:
+            found.setdefault(server, []).append(Forms.of(name, server, own))
+        registers = tuple(Register(server, tuple(tools)) for server, tools in found.items())
+        return cls(registers, Leads({**absent, **{each.server: each.prefix for each in registers}}))
+
+    def find(self, text: str) -> ToolName | Ambiguous | None:
+        """Return the tool that a text names, the closest spelling first."""
+        text = text.strip()
+        if len(text) > MAX_TEXT:
+            return None
+        known = (self.registers, self.ours)
+        if not self.misses(text) and any(text in each.own for part in known for each in part):
+            return ToolName(text)
+        named = self.addressed(text)
+        meant = ([each for each in part if not named or each.server in named] for part in known)
+        return next(filter(None, (_Choice(tuple(each)).find(text) for each in meant)), None)
+
+    def addressed(self, text: str) -> tuple[ServerName, ...]:
+        """Return the servers that a text can be meant for; none if it may be any.
+
+        What may be meant for one that is not ready is not meant for another, not even for one that
+        has nearly the same name.
+        """
+        text = text.strip()
+        if len(text) > MAX_TEXT:
+            return ()
+        if missed := self._missed(text):
+            return missed
+        found: list[ServerName] = []
+        for named in self.leads.addressed(text):
+            if absent := [each for each in named if each not in self._ready]:
+                return (*found, *absent)
+            found += named
+        rests = () if found or not self.missed else _rests(text)
+        return next((missed for rest in rests if (missed := self._missed(rest))), tuple(found))
+
+    def absent(self, text: str) -> ServerName | None:
+        """Return the server that a text is addressed to, if that is not ready."""
+        return next((each for each in self.addressed(text) if each not in self._ready), None)
+
+    @cached_property
+    def _ready(self) -> frozenset[ServerName]:
+        """The servers that are ready."""
+        return frozenset(each.server for each in self.registers)
+
+    def misses(self, name: str) -> bool:
+        """Whether a name is exactly that of a tool whose server is gone."""
+        return any(name in each.own for each in self.missed)
+
+    def namesakes(self, own: str) -> tuple[ToolName, ...]:
+        """Return the tools of all servers that have this name there."""
+        return _Choice(self.registers).namesakes(own)
+
+    def _missed(self, text: str) -> tuple[ServerName, ...]:
+        """Return the servers that are gone and had a tool that is written like this."""
+        if exact := tuple(each.server for each in self.missed if text in each.own):
+            return exact
+        if not self.missed or not (plain := folded(text)):
+            return ()
+        alike = (each for each in self.missed if plain in each.bare or plain in each.qualified)
+        return tuple(each.server for each in alike)
+
+
+class _Choice(NamedTuple):
+    """The servers whose tools a text may mean."""
+
+    registers: tuple[Register, ...]
+
+    def find(self, text: str) -> ToolName | Ambiguous | None:
+        for found in self._by_closeness(text):
+            if candidates := tuple(dict.fromkeys(found)):
+                return self._narrowed(candidates, text)
+        return None
+
+    def namesakes(self, own: str) -> tuple[ToolName, ...]:
+        return tuple(name for each in self.registers for name in each.own_names.get(own, ()))
+
+    def _by_closeness(self, text: str) -> Iterator[list[ToolName]]:
+        yield list(self.namesakes(text))
+        yield self._caseless(text)
+        if plain := folded(text):
+            yield self._qualified(plain)
+            yield [name for each in self.registers for name in each.bare.get(plain, ())]
+            yield from self._behind_client_prefix(text)
+
+    def _named(self, text: str) -> list[ToolName]:
+        return [ToolName(text)] if any(text in each.own for each in self.registers) else []
+
+    def _caseless(self, text: str) -> list[ToolName]:
+        caseless = text.casefold()
+        return [name for each in self.registers for name in each.caseless.get(caseless, ())]
+
+    def _qualified(self, plain: str) -> list[ToolName]:
+        return [name for each in self.registers for name in each.qualified.get(plain, ())]
+
+    def _behind_client_prefix(self, text: str) -> Iterator[list[ToolName]]:
+        is_marked = text.casefold().startswith(CLIENT_MARK)
+        for rest in _rests(text):
+            if "__" in rest:
+                yield self._named(rest) or self._caseless(rest)
+            if is_marked:
+                yield self._qualified(folded(rest))
+
+    def _narrowed(self, candidates: tuple[ToolName, ...], text: str) -> ToolName | Ambiguous:
+        """Prefer the candidates whose own name, then whose server, is spelled exactly so."""
+        homes = {name: self._home(name) for name in candidates}
+        spelled = tuple(name for name in candidates if text.endswith(homes[name].own[name]))
+        candidates = spelled or candidates
+        spelled = tuple(name for name in candidates if homes[name].server in text)
+        candidates = spelled or candidates
+        return candidates[0] if len(candidates) == 1 else Ambiguous(candidates)
+
+    def _home(self, name: ToolName) -> Register:
+        return next(each for each in self.registers if name in each.own)
+
+
+def _lead(name: ToolName) -> str:
+    """Return the prefix of a name with its separator; nothing if it has none."""
+    prefix, separator, _ = name.partition("__")
+    return prefix + separator if separator else ""
+
+
+def _rests(text: str) -> Iterator[str]:
+    """Leave out more and more of what a client may have put before a name."""
+    is_marked = text.casefold().startswith(CLIENT_MARK)
+    boundaries = islice(BOUNDARY.finditer(text), MAX_RESTS)
+    rests = (text[boundary.start() :] for boundary in boundaries)
+    return (rest for rest in rests if is_marked or "__" in rest)

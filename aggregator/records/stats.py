@@ -1,0 +1,58 @@
+"""What is counted of each event, as one line of JSON; nothing of what was asked or answered."""
+
+import json
+import os
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from aggregator.catalog import Catalog
+from aggregator.events import CallEnded, ListServed, Searched
+from aggregator.exposure import approximate_tokens, tokens_of, tokens_of_text
+from aggregator.secrecy import Redaction
+
+Line = dict[str, Any]
+
+
+def lines_of(
+    events: Sequence[CallEnded | Searched | ListServed], lost: int, config: Path, redact: Redaction
+) -> list[bytes]:
+    """Return what is counted of events of one configuration; `lost` are those that are missing."""
+    which = file_mark(config)
+    lines = [_line(event, redact) for event in events]
+    if lost:
+        lines.append({"at": lines[-1]["at"], "event": "lost", "count": lost})
+    return [_written({"file": which, **line}) for line in lines]
+
+
+def file_mark(config: Path) -> str:
+    """Return what stands for a configuration in each line."""
+    return sha256(os.fsencode(config.absolute())).hexdigest()[:12]
+
+
+def _written(line: Line) -> bytes:
+    # With escapes, no text breaks a line.
+    return json.dumps(line, separators=(",", ":")).encode()
+
+
+def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
+    line: Line = {"at": round(event.at, 3), "session": event.origin.session}
+    match event:
+        case CallEnded():
+            known = {"server": event.server, "tool": event.label} if event.server else {}
+            milliseconds = round(event.seconds * 1000, 1)
+            return {**line, "event": "call", **known, "outcome": event.outcome, "ms": milliseconds}
+        case Searched():
+            answers = [[redact(each.query), list(each.found)] for each in event.answers]
+            tokens = tokens_of_text(event.characters)
+            paged = {"offset": event.offset} if event.offset else {}
+            return {**line, "event": "search", "answers": answers, "tokens": tokens, **paged}
+        case ListServed():
+            # While some may still come, it is not known what a list would have been without us.
+            of = None if event.catalog.pending else _all(event.catalog)
+            return {**line, "event": "list", "tokens": sum(map(tokens_of, event.tools)), "of": of}
+
+
+def _all(catalog: Catalog) -> int:
+    return sum(map(approximate_tokens, catalog.entries.values()))

@@ -1,0 +1,48 @@
+"""The sessions of handshake clients, from the one that has been idle longest on."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+class Sessions:
+    """Knows which sessions there are, and which of them nobody uses now."""
+
+    def __init__(self) -> None:
+        self._idle: dict[str, None] = {}
+        self._busy: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._idle) + len(self._busy)
+
+    @property
+    def longest_idle(self) -> str | None:
+        """The one that has gone without a request and a stream for longest, if any has."""
+        return next(iter(self._idle), None)
+
+    def begin(self, session: str) -> None:
+        """Take note of a new one."""
+        if session not in self._busy:
+            self._idle[session] = None
+
+    def end(self, session: str) -> None:
+        """Forget one."""
+        self._idle.pop(session, None)
+        self._busy.pop(session, None)
+
+    @contextmanager
+    def used(self, session: str) -> Generator[None, None, None]:
+        """Keep one busy for the length of the block, if there is such a one."""
+        if session in self._idle or session in self._busy:
+            self._idle.pop(session, None)
+            self._busy[session] = self._busy.get(session, 0) + 1
+        try:
+            yield
+        finally:
+            self._let_go(session)
+
+    def _let_go(self, session: str) -> None:
+        if session in self._busy:
+            self._busy[session] -= 1
+            if not self._busy[session]:
+                del self._busy[session]
+                self._idle[session] = None

@@ -1,0 +1,119 @@
+"""Who is there to be asked when a server asks outside of any call.
+
+On our standard streams there is one client, so it is the one that is meant. Where several share
+the servers, the roots of one must not be used for another: there such a question is refused.
+"""
+
+from collections.abc import Generator, Hashable
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from aggregator.downstream.questions import can_be_asked, instead, refuse
+from aggregator.json import JsonObject
+from aggregator.names import ServerName
+from aggregator.signals import Signal
+from aggregator.upstream.correspondent import ASKABLE, Correspondent, Tell
+from aggregator.upstream.request import Request
+
+ARRIVAL_PATIENCE = 30.0
+"""Seconds that a client has to introduce itself, when a server asks before it has."""
+ANSWER_PATIENCE = 600.0
+"""Seconds that a client has to answer."""
+
+
+class Guest(Protocol):
+    """A client that can be asked by itself."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is on a stream of its own."""
+        ...
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What it can be asked."""
+        ...
+
+    async def ask(self, server: ServerName, method: str, params: JsonObject, /) -> dict[str, Any]:
+        """Pass on a question of a server, and return the client's answer as it came."""
+        ...
+
+
+class Lobby:
+    """The clients that there are."""
+
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
+        """Whether several clients are to be expected."""
+        self.correspondent = Correspondent()
+        """The client of the modern era, if one has come."""
+        self._guests: list[Guest] = []
+        self._known: dict[Hashable, Guest] = {}
+        self._came = Signal()
+
+    @contextmanager
+    def entered(self, guest: Guest, whose: Hashable | None = None) -> Generator[None, None, None]:
+        """Have a client there for the length of the block, by what tells it from others."""
+        self._guests.append(guest)
+        self._known[whose] = guest
+        self._came.send()
+        try:
+            yield
+        finally:
+            self._guests.remove(guest)
+            self._known.pop(whose, None)
+
+    async def admit(self, method: str, request: Request, tell: Tell) -> Request | None:
+        """Return a request to be answered; nothing if its client is to be asked something first."""
+        is_askable = request.caller.era == "modern" and method in ASKABLE
+        if not is_askable or not request.conversation.is_alone:
+            return request
+        params = await self.correspondent.admit(request.params, tell)
+        return None if params is None else replace(request, params=params)
+
+    def introduce(self, capabilities: JsonObject) -> None:
+        """Take note of a client of the modern era, and of what it can be asked."""
+        self.correspondent.introduce(capabilities)
+        self._came.send()
+
+    async def answer(
+        self, server: ServerName, method: str, params: JsonObject, /, whose: Hashable | None = None
+    ) -> dict[str, Any]:
+        """Ask the client whose process asks, or the only one that there is, or is to come.
+
+        Raises:
+            MCPError: There are several, or it cannot or will not answer.
+        """
+        guest = await (self._only_guest() if whose is None else self._guest(whose))
+        if guest is None:
+            await refuse(server, method, params)
+        if not can_be_asked(guest.capabilities, method, params):
+            return instead(method)
+        with anyio.move_on_after(ANSWER_PATIENCE):
+            return await guest.ask(server, method, params)
+        raise MCPError(types.REQUEST_TIMEOUT, f"The client did not answer `{method}`")
+
+    async def _guest(self, whose: Hashable) -> Guest | None:
+        """Wait, within bounds, for one client."""
+        with anyio.move_on_after(ARRIVAL_PATIENCE):
+            while whose not in self._known:
+                await self._came.wait()
+        return self._known.get(whose)
+
+    async def _only_guest(self) -> Guest | None:
+        """Wait, within bounds, for whoever is meant; return nobody if that is not clear."""
+        if self.is_shared:
+            return None
+        with anyio.move_on_after(ARRIVAL_PATIENCE):
+            while not self._guests and not self.correspondent.is_there:
+                await self._came.wait()
+        if self._guests:
+            # Who fell back from the modern era to a session has been met in both.
+            guest = self._guests[0]
+            return guest if guest.is_alone and len(self._guests) == 1 else None
+        return self.correspondent if self.correspondent.is_there else None

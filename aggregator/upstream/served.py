@@ -1,0 +1,42 @@
+"""The requests that we answer ourselves, and whether one is in order."""
+
+from collections.abc import Mapping
+
+import mcp_types as types
+from mcp_types.methods import validate_client_request
+from pydantic import BaseModel, ValidationError
+
+from aggregator.json import is_object
+from aggregator.upstream.caller import Context, era_of
+
+SERVED: Mapping[str, type[BaseModel]] = {
+    "tools/list": types.PaginatedRequestParams,
+    "tools/call": types.CallToolRequestParams,
+    "prompts/list": types.PaginatedRequestParams,
+    "prompts/get": types.GetPromptRequestParams,
+    "resources/list": types.PaginatedRequestParams,
+    "resources/templates/list": types.PaginatedRequestParams,
+    "resources/read": types.ReadResourceRequestParams,
+    "resources/subscribe": types.SubscribeRequestParams,
+    "resources/unsubscribe": types.UnsubscribeRequestParams,
+    "completion/complete": types.CompleteRequestParams,
+    "logging/setLevel": types.SetLevelRequestParams,
+}
+"""What we answer ourselves; the SDK derives our capabilities from it."""
+
+
+def is_well_formed(ctx: Context) -> bool:
+    """Whether a message is a request that we can answer without the SDK's help."""
+    if ctx.request_id is None or ctx.method not in SERVED:
+        return False
+    if era_of(ctx) == "handshake" and ctx.session.client_params is None:
+        return False
+    if ctx.method == "tools/call":
+        params = ctx.params or {}
+        arguments = params.get("arguments")
+        return isinstance(params.get("name"), str) and (arguments is None or is_object(arguments))
+    try:
+        validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
+    except (KeyError, ValidationError):
+        return False
+    return True

@@ -1,0 +1,49 @@
+"""The catalog as text for people."""
+
+from typing import Any
+
+from aggregator.cli.pages import overview, server_page
+from aggregator.cli.paper import Paper
+
+SERVER: dict[str, Any] = {
+    "name": "mail",
+    "description": "Mail",
+    "state": "ready",
+    "reason": None,
+    "seconds": 1.0,
+    "tools": 0,
+    "tokens": 0,
+    "protocol": "2026-07-28",
+    "version": "mail 1.0",
+    "refused": ["`a` is listed twice; the first is kept"],
+    "unmatched": ["`delete_*` in `tools.deny` matches none of its tools"],
+    "stderr": [],
+}
+
+
+def test_what_is_refused_and_what_matches_nothing_is_shown() -> None:
+    page = overview({"servers": [SERVER], "tools": [], "visible": []}, Paper(100))
+    own = server_page({**SERVER, "tools": []}, Paper(100))
+
+    assert "mail: `a` is listed twice; the first is kept" in page
+    assert "mail: `delete_*` in `tools.deny` matches none of its tools" in page
+    assert "refused: `a` is listed twice; the first is kept" in own
+    assert "without effect: `delete_*` in `tools.deny` matches none of its tools" in own
+
+
+def test_what_a_server_writes_besides_messages_is_counted() -> None:
+    own = server_page({**SERVER, "tools": [], "noise": 1234}, Paper(200))
+    quiet = server_page({**SERVER, "tools": [], "noise": 0}, Paper(200))
+
+    assert "It wrote 1,234 lines besides messages to its standard output" in own
+    assert "besides messages" not in quiet
+
+
+def test_a_server_that_each_client_has_says_so_and_how_many_do() -> None:
+    alone = server_page({**SERVER, "tools": [], "perClient": True}, Paper(200))
+    shared = server_page({**SERVER, "tools": [], "perClient": True, "processes": 3}, Paper(200))
+    one = server_page({**SERVER, "tools": [], "perClient": True, "processes": 1}, Paper(200))
+
+    assert "each has its own process\n" in f"{alone}\n"
+    assert "each has its own process: 3 processes now" in shared
+    assert "1 process now" in one

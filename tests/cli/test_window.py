@@ -1,0 +1,73 @@
+"""What is seen in windows of different widths."""
+
+import re
+
+import pytest
+
+from aggregator.cli.paper import width_of
+from tests.cli.shell import Shell, faulty
+from tests.cli.window import Window, plain
+
+SERVERS = "".join(
+    f"  {name}:\n    {faulty(mode)}\n    connectTimeout: 15s\n"
+    for name, mode in (
+        ("quick", "ok"),
+        ("calendar-of-everybody", "hang_initialize"),
+        ("mail-and-contacts", "hang_initialize"),
+        ("an-archive-of-pictures", "hang_initialize"),
+    )
+)
+
+
+def drawn(text: str) -> list[str]:
+    """Return each state of the live line."""
+    return [each for each in re.findall(r"\r\x1b\[(?:\d+A\x1b\[J|K)([^\r\n]*)", text) if each]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [24, 40, 80, 200])
+def test_progress_stays_on_one_line_of_the_window(shell: Shell, columns: int) -> None:
+    shell.write_servers(f"servers:\n{SERVERS}")
+
+    with Window(shell, "inspect", "--wait", "3", columns=columns) as window:
+        text = window.until_end()
+
+    lines = drawn(text)
+    assert len(lines) > 2
+    assert max(map(width_of, lines)) < columns
+    # It is drawn over, and never ends with a new line.
+    page = re.split(r"\r\x1b\[K", text)[-1]
+    assert "started" not in page
+    assert all(width_of(line) <= columns for line in plain(page).splitlines() if " " in line)
+
+
+@pytest.mark.slow
+def test_progress_follows_the_width_of_the_window(shell: Shell) -> None:
+    shell.write_servers(f"servers:\n{SERVERS}")
+
+    with Window(shell, "inspect", "--wait", "30", columns=120) as window:
+        before = len(window.until(lambda text: "starting calendar" in text))
+        window.resize(30)
+        window.until(lambda text: "\x1b[J" in text[before:])
+        text = window.until(lambda text: len(drawn(text.rpartition("\x1b[J")[2])) > 3)
+
+    wide, _, narrow = text.rpartition("\x1b[J")
+    assert max(map(width_of, drawn(wide))) > 60
+    # What the window broke into rows is taken away whole.
+    assert re.search(r"\r\x1b\[[23]A$", wide)
+    assert max(map(width_of, drawn(narrow))) < 30
+
+
+@pytest.mark.parametrize("columns", ["30", "40", "80"])
+@pytest.mark.parametrize("command", [[], ["install"], ["inspect"], ["search"], ["call"], ["serve"]])
+def test_help_is_wrapped_at_words(shell: Shell, columns: str, command: list[str]) -> None:
+    wide = shell.run(*command, "--help").out
+    shell.variables = {"COLUMNS": columns}
+
+    text = shell.run(*command, "--help").out
+
+    too_long = [line for line in text.splitlines() if len(line) > int(columns)]
+    assert all(len(line.split()) == 1 or "usage:" in line or "[" in line for line in too_long)
+    assert set(text.partition("examples:")[2].split()) == set(
+        wide.partition("examples:")[2].split()
+    )

@@ -1,0 +1,237 @@
+"""What is shown of servers beside a file of what was approved of them."""
+
+import json
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from aggregator.app import IDENTITY
+from aggregator.catalog import Ready
+from aggregator.config import ServerConfig
+from aggregator.downstream.intake import take_in
+from aggregator.effort import finished
+from aggregator.fleet.approving import lock_path
+from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.now import Now
+from aggregator.fleet.pinning import recording
+from aggregator.lock import MAX_BYTES, Kind, Record, written
+from aggregator.memory import NoMemory
+from aggregator.names import ServerName
+from aggregator.upstream.audience import Audience
+from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.resources import lock_text
+from aggregator.upstream.server import Upstream
+from tests.patience import PATIENCE
+from tests.peers import ERAS, Era, Peer, configured, connect_to, text_of, visiting
+from tests.work import longest_turn
+
+pytestmark = pytest.mark.anyio
+
+NOTES = ServerName("notes")
+SCHEMA: dict[str, Any] = {}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    # The file is read by a thread, which no virtual clock waits for.
+    return "asyncio"
+
+
+@asynccontextmanager
+async def running(
+    path: Path, drift: str, peer: Peer, **others: Peer
+) -> AsyncGenerator[Fleet, None]:
+    """Run a server of which something was approved, and others, all without a prefix if any."""
+    peers = {"notes": peer, **others}
+    plain = {"prefix": ""} if others else {}
+    config = configured(
+        {
+            "notes": {"drift": drift, "source": "s", **plain},
+            **{name: {"pin": False, **plain} for name in others},
+        }
+    )
+    fleet = Fleet(
+        config,
+        connect=lambda server: connect_to(peers[server.name]),
+        identity=IDENTITY,
+        lock=path,
+    )
+    asked = anyio.Event()
+    asked.set()
+    async with anyio.create_task_group() as group:
+        group.start_soon(fleet.run)
+        group.start_soon(fleet.approving.follow, asked, fleet.compare_again)
+        yield fleet
+        group.cancel_scope.cancel()
+
+
+def offered(fleet: Fleet) -> list[str]:
+    return [each.own_name for each in fleet.now.catalog.entries.values()]
+
+
+def kinds(fleet: Fleet) -> dict[str, Kind]:
+    return {each.tool: each.kind for each in fleet.now.catalog.drifted.values()}
+
+
+async def until(fleet: Fleet, condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not condition():
+            await fleet.changed.wait()
+
+
+async def shows(fleet: Fleet, *tools: str) -> None:
+    """Wait until these are offered, and no others."""
+    await until(fleet, lambda: offered(fleet) == list(tools))
+
+
+def approve(path: Path, *tools: str, source: str = "s") -> None:
+    of_each = {
+        name: {"description": f"Does {name}", "inputSchema": {"type": "object"}} for name in tools
+    }
+    path.write_text(written({NOTES: Record(source, tools=of_each)}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("drift", ["warn", "block"])
+async def test_what_differs_is_offered_and_told_or_withheld(tmp_path: Path, drift: str) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path, "list", "gone")
+    async with running(path, drift, Peer("list", "add")) as fleet:
+        await until(fleet, lambda: kinds(fleet) == {"add": Kind.NEW, "gone": Kind.REMOVED})
+        assert offered(fleet) == (["list"] if drift == "block" else ["list", "add"])
+        assert [each.own_name for each in fleet.now.catalog.known[NOTES].whole] == ["list", "add"]
+
+
+@pytest.mark.parametrize("drift", ["warn", "block"])
+async def test_nothing_of_another_program_was_approved(tmp_path: Path, drift: str) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path, "list", source="another")
+    async with running(path, drift, Peer("list")) as fleet:
+        await until(fleet, lambda: kinds(fleet) == {"list": Kind.NEW})
+        assert offered(fleet) == ([] if drift == "block" else ["list"])
+
+
+async def test_what_is_approved_while_it_runs_is_offered_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path, "b")
+    async with running(path, "block", Peer("a", "b", "c")) as fleet:
+        await shows(fleet, "b")
+        approve(path, "a", "b")
+        await shows(fleet, "a", "b")
+        path.unlink()
+        await shows(fleet, "a", "b", "c")
+
+
+async def test_a_tool_that_changes_while_it_runs_is_withheld(tmp_path: Path) -> None:
+    path, peer = tmp_path / "servers.lock", Peer("a", "b")
+    approve(path, "a", "b")
+    async with running(path, "block", peer) as fleet:
+        await shows(fleet, "a", "b")
+        await peer.change(a={"description": "Sends your mail"})
+        await shows(fleet, "b")
+        await peer.change(a={"description": "Does a"})
+        await shows(fleet, "a", "b")
+
+
+def huge(path: Path) -> None:
+    path.touch()
+    os.truncate(path, MAX_BYTES + 1)
+
+
+def garbled(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe")
+
+
+def later(path: Path) -> None:
+    path.write_text('{"lock": 9}', encoding="utf-8")
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, garbled, later, huge])
+async def test_what_is_no_file_of_ours_costs_a_sentence(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "servers.lock"
+    make(path)
+    async with running(path, "block", Peer("a")) as fleet:
+        await until(fleet, lambda: fleet.now.unpinned is not None)
+        await shows(fleet, "a")
+        assert (fleet.now.unpinned or "").startswith("`servers.lock` ")
+
+
+async def test_what_is_recorded_is_what_is_compared(tmp_path: Path) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path)
+    async with running(path, "warn", Peer("a", "b")) as fleet:
+        await until(fleet, lambda: len(kinds(fleet)) == 2)
+        server = fleet.now.config.servers[NOTES]
+        record = finished(recording(server, fleet.now.catalog.known[NOTES]))
+        path.write_text(written({NOTES: record}), encoding="utf-8")
+        await until(fleet, lambda: not kinds(fleet))
+        assert offered(fleet) == ["a", "b"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_nobody_takes_the_name_of_a_tool_that_is_withheld(tmp_path: Path, era: Era) -> None:
+    path, other = tmp_path / "servers.lock", Peer("read", "write")
+    approve(path, "list")
+    async with running(path, "block", Peer("list", "read"), other=other) as fleet:
+        await shows(fleet, "list", "write")
+        upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), tmp_path))
+        async with visiting(upstream, era) as client:
+            called = await client.call_tool("read", {})
+            found = await client.call_tool("ToolSearch", {"query": "select:read"})
+        assert called.is_error
+        assert "aggregator approve read" in text_of(called)
+        assert "approve read" in text_of(found)
+        assert other.calls == []
+
+
+def test_a_secret_in_instructions_or_a_tool_called_name_is_not_recorded() -> None:
+    server = ServerConfig(NOTES, "notes", command="x", env={"TOKEN": "hunter2hunter2"})
+    listing = [{"name": "name", "description": "With hunter2hunter2", "inputSchema": SCHEMA}]
+    state = Ready(tuple(take_in(server, listing)[0]), instructions="Say hunter2hunter2.")
+
+    record = finished(recording(server, state))
+
+    assert "hunter2" not in written({NOTES: record})
+    assert record.instructions == "Say ***."
+
+
+def test_while_thousands_of_tools_are_written_down_others_have_their_turn() -> None:
+    def listed(number: int) -> Now:
+        listing = [{"name": f"t{each}", "inputSchema": SCHEMA} for each in range(number)]
+        config = configured({"notes": {}})
+        state = Ready(tuple(take_in(config.servers[NOTES], listing)[0]))
+        return Now.starting(config, 0.0).with_state(NOTES, state)
+
+    few, many = listed(200), listed(2_000)
+
+    assert longest_turn(lock_text(many, NOTES)) <= 2 * longest_turn(lock_text(few, NOTES))
+    document = json.loads(finished(lock_text(many, NOTES)) or "")
+    assert document["names"]["t7"] == "notes__t7"
+    assert document["tools"]["t7"] == {"inputSchema": SCHEMA}
+    assert finished(lock_text(many, ServerName("nobody"))) is None
+
+
+def test_the_file_stands_beside_the_one_it_belongs_to() -> None:
+    assert lock_path(Path("/a/servers.yaml")) == Path("/a/servers.lock")
+    assert lock_path(Path("/a/mcp")) == Path("/a/mcp.lock")
+    assert lock_path(Path("/a/x.lock")) == Path("/a/x.lock.lock")
+
+
+async def test_while_the_file_is_read_again_what_was_withheld_stays_so(tmp_path: Path) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path, "a")
+    async with running(path, "block", Peer("a", "b")) as fleet:
+        await shows(fleet, "a")
+        seen = list[list[str]]()
+        approve(path, "a", "c")
+        while kinds(fleet) != {"b": Kind.NEW, "c": Kind.REMOVED}:
+            seen.append(offered(fleet))
+            with anyio.fail_after(PATIENCE):
+                await fleet.changed.wait()
+        assert all(each == ["a"] for each in [*seen, offered(fleet)])

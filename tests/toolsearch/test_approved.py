@@ -1,0 +1,66 @@
+"""What a search says of tools that are not as they were approved."""
+
+import pytest
+
+from aggregator.catalog import Catalog, Ready, ToolEntry
+from aggregator.lock import Drift, Kind
+from aggregator.names import Lookup, ServerName, ToolName
+from aggregator.search.index import Index
+from aggregator.toolsearch import View, parse_search, search, tell
+
+NOTES = ServerName("notes")
+ADD, LIST = (
+    ToolEntry(ToolName(f"notes__{name}"), NOTES, {"name": name, "description": "Does it."})
+    for name in ("add", "list")
+)
+
+
+def answered(state: Ready, query: str) -> str:
+    catalog = Catalog({NOTES: state})
+    index = Index([NOTES])
+    for _ in index.stage(NOTES, state.entries, ""):
+        pass
+    triples = [(each.name, NOTES, each.own_name) for each in state.whole]
+    view = View(catalog=catalog, lookup=Lookup.of(triples), index=index)
+    return tell(search(parse_search({"query": query}, 5), view), view).text
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [(Kind.DESCRIPTION, "changed since it was approved"), (Kind.NEW, "not approved yet")],
+)
+def test_a_tool_that_differs_is_marked(kind: Kind, words: str) -> None:
+    state = Ready((ADD, LIST), drift=(Drift("add", kind, ("differs",)),))
+
+    assert f"## notes__add (server notes, {words})" in answered(state, "select:notes__add")
+    assert words not in answered(state, "select:notes__list")
+
+
+@pytest.mark.parametrize("query", ["select:notes__add", "select:Notes.add", "notes__add"])
+def test_a_tool_that_is_withheld_is_told_of_and_not_shown(query: str) -> None:
+    drift = Drift("add", Kind.DESCRIPTION, ("has another description",))
+    state = Ready((LIST,), drift=(drift,), listed=(ADD, LIST))
+
+    text = answered(state, query)
+
+    assert "`notes__add` is withheld" in text
+    assert "## notes__add" not in text
+    assert "1 withheld until approved" in answered(state, "")
+
+
+def test_a_search_in_a_server_tells_how_much_of_it_is_withheld() -> None:
+    drift = Drift("add", Kind.DESCRIPTION, ("has another description",))
+    some = Ready((LIST,), drift=(drift,), listed=(ADD, LIST))
+    words = "1 tool of notes withheld, not being as approved"
+
+    assert words in answered(some, "nothing like it")
+    assert words not in answered(some, "list")
+    assert "2 tools of notes withheld" in answered(
+        Ready(drift=(drift,), listed=(ADD, LIST)), "server:notes"
+    )
+
+
+def test_an_overview_tells_of_what_differs_and_is_offered() -> None:
+    drift = Drift("add", Kind.DESCRIPTION, ("has another description",))
+
+    assert "1 changed since approved" in answered(Ready((ADD, LIST), drift=(drift,)), "")
