@@ -238,7 +238,7 @@ def _under(text: str, parent: Node, key: Node, added: Any) -> str:  # noqa: ANN4
 
 
 def _composed(text: str) -> Node | None:
-    return yaml.compose(text, Loader=yaml.SafeLoader)  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    return yaml.SafeLoader(text).get_single_node()
 
 
 def _find(root: Node | None, path: Sequence[str]) -> Node | None:
