@@ -5,6 +5,7 @@ The extra is imported when a file needs it: that takes a while, and most files d
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from importlib import import_module
 from threading import Thread
 from types import ModuleType
@@ -115,24 +116,17 @@ def _looked_up(name: str, patience: float) -> str:
         KeyringError: The keyring cannot be used, or has none of that name.
         TimeoutError: It does not answer.
     """
-    found: list[str] = []
-    failed: list[KeyringError] = []
+    outcome: Future[str] = Future()
 
     def look() -> None:
         try:
-            found.append(look_up(name))
+            outcome.set_result(look_up(name))
         except KeyringError as error:
-            failed.append(error)
+            outcome.set_exception(error)
 
     # Not one of a pool: nobody waits at the end for one that hangs.
-    thread = Thread(target=look, name="keyring", daemon=True)
-    thread.start()
-    thread.join(patience)
-    if failed:
-        raise failed[0]
-    if not found:
-        raise TimeoutError
-    return found[0]
+    Thread(target=look, name="keyring", daemon=True).start()
+    return outcome.result(patience)
 
 
 def _asked(act: Callable[[ModuleType], object], redact: Redaction = _NOTHING_CONFIDED) -> None:
@@ -148,9 +142,14 @@ def _asked(act: Callable[[ModuleType], object], redact: Redaction = _NOTHING_CON
             "this system has no keyring that can be used: "
             "write `${NAME}` instead, and put it into a file named by `envFile`"
         ) from None
-    except (errors.KeyringError, OSError, RuntimeError, ValueError) as error:
-        reason = redact(str(error)).strip() or type(error).__name__
-        raise KeyringError(f"the keyring cannot be used: {reason}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # What answers is anybody's program: it raises what it likes, and may leave altogether.
+        kind, said = type(error).__name__, redact(str(error)).strip()
+        is_sentence = isinstance(error, (errors.KeyringError, OSError, RuntimeError, ValueError))
+        reason = said if said and is_sentence else f"{kind}: {said}".removesuffix(": ")
+        raise KeyringError(f"the keyring cannot be used: {reason}") from error
 
 
 def _names(data: Value) -> Iterator[str]:

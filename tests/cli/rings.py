@@ -2,9 +2,12 @@
 
 import json
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 
+import keyring
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked, PasswordDeleteError, PasswordSetError
 
@@ -12,10 +15,23 @@ FILE = "TEST_KEYRING"
 """The variable that says where the file is."""
 
 
+@contextmanager
+def in_use(ring: KeyringBackend) -> Generator[None, None, None]:
+    """Let this process have a ring, and then the one it had before."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(ring)
+    try:
+        yield
+    finally:
+        keyring.set_keyring(before)
+
+
 class FileRing(KeyringBackend):
     """Keeps secrets in a file that anybody can look into."""
 
-    priority = 1.0  # pyright: ignore[reportAssignmentType]
+    # A process finds whatever class of ring it has loaded, and one that nobody named must not be
+    # taken: this is less than the ring of a system that has none, and than what is ever chained.
+    priority = -1.0  # pyright: ignore[reportAssignmentType]
 
     def get_password(self, service: str, username: str) -> str | None:
         return self._read().get(f"{service}/{username}")
@@ -45,6 +61,17 @@ class LockedRing(FileRing):
 
     def _read(self) -> dict[str, str]:
         raise KeyringLocked("the collection is locked")
+
+
+class BrokenRing(FileRing):
+    """Raises what no ring should."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def _read(self) -> dict[str, str]:
+        raise self.error
 
 
 class TalkativeRing(FileRing):

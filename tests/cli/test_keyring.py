@@ -17,26 +17,34 @@ from aggregator.config import Config, parse_config
 from aggregator.config.keychain import KeyringError, held, keep, look_up
 from aggregator.errors import ConfigError
 from aggregator.names import ServerName
-from tests.cli.rings import FILE, FileRing, LockedRing, SilentRing, TalkativeRing
+from tests.cli.rings import (
+    FILE,
+    BrokenRing,
+    FileRing,
+    LockedRing,
+    SilentRing,
+    TalkativeRing,
+    in_use,
+)
 from tests.cli.session import run, start
-from tests.cli.shell import Shell, faulty
+from tests.cli.shell import ROOT, Shell, faulty
 from tests.cli.window import Window
+from tests.patience import PATIENCE
 
+RING = "tests.cli.rings.FileRing"
 WEB = ServerName("web")
 
 
 @pytest.fixture
-def ring(tmp_path: Path) -> Iterator[Path]:
+def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Let this process have a keyring of its own."""
-    before, path = keyring.get_keyring(), tmp_path / "ring.json"
-    os.environ[FILE] = str(path)
-    keyring.set_keyring(FileRing())
-    yield path
-    keyring.set_keyring(before)
-    del os.environ[FILE]
+    path = tmp_path / "ring.json"
+    monkeypatch.setenv(FILE, str(path))
+    with in_use(FileRing()):
+        yield path
 
 
-def use_ring(shell: Shell, backend: str = "tests.cli.rings.FileRing") -> Path:
+def use_ring(shell: Shell, backend: str = RING) -> Path:
     """Let the processes of a shell have one, the way keyring is told which."""
     path = shell.home / "ring.json"
     shell.variables |= {"PYTHON_KEYRING_BACKEND": backend, FILE: str(path)}
@@ -185,6 +193,51 @@ def test_a_locked_keyring_is_told_with_its_own_words(ring: Path) -> None:
         look_up("A")
     with pytest.raises(KeyringError, match="cannot be used: the collection is locked"):
         keep("A", "x")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyError("TEST_KEYRING"), "KeyError: 'TEST_KEYRING'"),
+        (OSError("no bus"), "no bus"),
+        (AssertionError(), "AssertionError"),
+        (RuntimeError(), "RuntimeError"),
+        (SystemExit(3), "SystemExit: 3"),
+    ],
+    ids=repr,
+)
+def test_whatever_a_keyring_raises_is_a_reason_and_no_silence(
+    ring: Path, error: BaseException, reason: str
+) -> None:
+    keyring.set_keyring(BrokenRing(error))
+
+    found = held({"a": "${keyring:A}"}, patience=PATIENCE)
+
+    assert found.problems == {"keyring:A": f"the keyring cannot be used: {reason}"}
+    assert not found.is_silent
+
+
+def test_who_presses_ctrl_c_at_a_keyring_is_heard(ring: Path) -> None:
+    keyring.set_keyring(BrokenRing(KeyboardInterrupt()))
+
+    with pytest.raises(KeyboardInterrupt):
+        look_up("A")
+
+
+@pytest.mark.parametrize("variables", [{}, {"PYTHON_KEYRING_BACKEND": RING}])
+def test_a_ring_of_these_tests_is_used_only_where_it_is_named(variables: dict[str, str]) -> None:
+    script = (
+        "import keyring, tests.cli.rings as rings\n"
+        "used = keyring.get_keyring()\n"
+        "all_used = [used, *getattr(used, 'backends', [])]\n"
+        "print(any(isinstance(each, rings.FileRing) for each in all_used))"
+    )
+    others = {k: v for k, v in os.environ.items() if k != "PYTHON_KEYRING_BACKEND"}
+    found = subprocess.check_output(
+        [sys.executable, "-c", script], text=True, cwd=ROOT, env=others | variables
+    )
+
+    assert found == f"{bool(variables)}\n"
 
 
 def test_a_silent_keyring_is_asked_once_and_not_waited_for(ring: Path) -> None:

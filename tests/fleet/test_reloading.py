@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import keyring
 import mcp_types as types
 import pytest
 from mcp import Client
@@ -24,7 +23,7 @@ from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.server import Upstream
-from tests.cli.rings import SilentRing
+from tests.cli.rings import SilentRing, in_use
 from tests.patience import PATIENCE
 from tests.peers import (
     Era,
@@ -280,13 +279,9 @@ async def test_a_keyring_that_is_silent_takes_nothing_away(
     fleet = fleet_of(written(path, "one"))
     path.write_text("servers: {one: {command: x, env: {A: '${keyring:A}'}}}\n", encoding="utf-8")
     monkeypatch.setattr("aggregator.config.keychain.PATIENCE", 0.01)
-    before = keyring.get_keyring()
-    keyring.set_keyring(silent)
-    try:
+    with in_use(silent):
         Reloading(fleet, {}).reload()
-    finally:
         silent.unlocked.set()
-        keyring.set_keyring(before)
 
     assert fleet.now.config.servers[ServerName("one")].problem is None
     assert "the keyring did not answer within 0.01 s; unlock it" in (fleet.now.problem or "")
@@ -296,17 +291,15 @@ async def test_a_keyring_that_waits_for_a_person_keeps_nobody_else_waiting(tmp_p
     path, silent = tmp_path / "servers.yaml", SilentRing()
     fleet = fleet_of(written(path, "one"))
     path.write_text("servers: {two: {command: x, env: {A: '${keyring:A}'}}}\n", encoding="utf-8")
-    before = keyring.get_keyring()
-    keyring.set_keyring(silent)
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(Reloading(fleet, {}).renew)
-            await anyio.to_thread.run_sync(silent.heard.wait, PATIENCE)
-            assert list(fleet.now.catalog.servers) == ["one"]
+    with in_use(silent):
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(Reloading(fleet, {}).renew)
+                await anyio.to_thread.run_sync(silent.heard.wait, PATIENCE)
+                assert list(fleet.now.catalog.servers) == ["one"]
+                silent.unlocked.set()
+        finally:
             silent.unlocked.set()
-    finally:
-        silent.unlocked.set()
-        keyring.set_keyring(before)
 
     assert list(fleet.now.catalog.servers) == ["two"]
 
