@@ -1,5 +1,7 @@
 """The two backends every test without timing of its own runs on."""
 
+import gc
+import logging
 import os
 import signal
 import sys
@@ -37,6 +39,21 @@ os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 def pytest_xdist_auto_num_workers() -> int:
     """Run two more tests at a time than there are processors: many wait for processes to end."""
     return (os.cpu_count() or 1) + 2
+
+
+@pytest.fixture(autouse=True)
+def process_as_it_was() -> Iterator[None]:
+    """Take back what a command does to the process it runs in: here, others run after it."""
+    root, ours = logging.getLogger(), logging.getLogger("aggregator")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
+    thresholds, frozen = gc.get_threshold(), gc.get_freeze_count()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+    gc.set_threshold(*thresholds)
+    if gc.get_freeze_count() > frozen:
+        gc.unfreeze()
 
 
 @pytest.fixture(params=["asyncio", "trio"])

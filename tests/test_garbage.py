@@ -5,19 +5,10 @@ import platform
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterator
 
 import pytest
 
 from aggregator import garbage
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    thresholds = gc.get_threshold()
-    yield
-    gc.set_threshold(*thresholds)
-    gc.unfreeze()
 
 
 class Knot:

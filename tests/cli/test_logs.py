@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -25,16 +24,6 @@ CONFIG = parse_config(
 )
 JIRA = {"server": "jira"}
 logger = logging.getLogger("aggregator.test")
-
-
-@pytest.fixture(autouse=True)
-def logging_as_it_was() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("aggregator")
-    before = (root.handlers[:], root.level, ours.level)
-    yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    ours.setLevel(before[2])
 
 
 def logged(verbosity: int, form: str = "text") -> list[str]:

@@ -1,8 +1,7 @@
 """The semantic index and its process, as the aggregator sees them."""
 
-import logging
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -109,17 +108,8 @@ async def test_a_change_during_a_question_leaves_it_to_the_words(tmp_path: Path)
             index.update(MAIL, [SEND])
 
 
-@pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """Hear our logger, whatever other tests have made of those above it."""
-    logger = logging.getLogger("aggregator.search.semantic.index")
-    logger.addHandler(caplog.handler)
-    yield caplog
-    logger.removeHandler(caplog.handler)
-
-
 async def test_a_process_that_cannot_run_costs_only_the_meaning(
-    log: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     for command in (["/nonexistent/model"], [sys.executable, "-c", "raise SystemExit(3)"]):
         index = SemanticIndex(command)
@@ -129,7 +119,7 @@ async def test_a_process_that_cannot_run_costs_only_the_meaning(
         index.update(MAIL, [SEND])
 
         assert await index.nearness("delete") is None
-    assert log.messages[-1].endswith("status 3; searching by words alone")
+    assert caplog.messages[-1].endswith("status 3; searching by words alone")
 
 
 async def test_a_process_that_does_not_answer_is_not_waited_for(
