@@ -1,15 +1,23 @@
 """What a server lists after its first list of tools: how long it may take, and how often."""
 
 import logging
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import anyio
 
+from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.failure import FAILURES, in_words
 from aggregator.downstream.inventory import BESIDES, LISTING_PATIENCE, Inventory, list_tools
 from aggregator.downstream.link import Link
+from aggregator.downstream.need import Need
+from aggregator.downstream.news import LinkNews
+from aggregator.downstream.requests import Requests
+from aggregator.downstream.review import reviewing
+from aggregator.downstream.standing import Standing
 from aggregator.secrecy import Redaction
+from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 
@@ -19,12 +27,69 @@ RELIST_PAUSE_MAX = 30.0
 """The same for a server whose listing turns out not to have changed."""
 
 
-def longer(pause: float) -> float:
-    """Return the pause after a listing that changed nothing."""
-    return min(pause * 2, RELIST_PAUSE_MAX)
+class Following:
+    """Lists again, while a link lives, whenever its server says that something has changed."""
+
+    def __init__(
+        self,
+        link: Link,
+        news: LinkNews,
+        *,
+        configured: Callable[[], ServerConfig],
+        standing: Standing,
+        requests: Requests,
+        need: Need,
+    ) -> None:
+        self._link = link
+        self._news = news
+        self._configured = configured
+        """Returns the server as it is configured by now."""
+        self._standing = standing
+        self._requests = requests
+        self._need = need
+        self._review = anyio.Event()
+
+    def review(self) -> None:
+        """List without a pause what another configuration may treat in another way."""
+        self._news.changed(("tools", "prompts"))
+        self._review.set()
+
+    async def run(self) -> None:
+        """List what there is besides tools, and then whatever changes, within reason."""
+        for kind in BESIDES:
+            await self._list([kind])
+        pause = RELIST_PAUSE
+        while True:
+            stale = await self._news.take_stale()
+            # Whoever has news of itself may have more.
+            self._need.stir()
+            self._review = anyio.Event()
+            is_changed = await self._list(stale)
+            pause = RELIST_PAUSE if is_changed else min(pause * 2, RELIST_PAUSE_MAX)
+            with anyio.move_on_after(pause):
+                await self._review.wait()
+
+    async def _list(self, kinds: Collection[str]) -> bool:
+        """List these kinds and report what differs; say whether anything does."""
+        server, state = self._configured(), self._standing.ready or Ready()
+        for kind in kinds:
+            known = Inventory(state, self._requests.mirrored)
+            inventory = await _list_anew(self._configured(), self._link, known, kind)
+            state = inventory.state
+            self._requests.mirror(inventory.mirrored)
+        while server is not self._configured():
+            server = self._configured()
+            state = await in_turns(reviewing(server, state))
+        before = self._standing.ready or state
+        is_over = self._requests.link is not self._link
+        if is_over or replace(state, since=before.since) == before:
+            return False
+        self._standing.offer(state)
+        self._need.look()
+        return True
 
 
-async def list_anew(server: ServerConfig, link: Link, known: Inventory, kind: str) -> Inventory:
+async def _list_anew(server: ServerConfig, link: Link, known: Inventory, kind: str) -> Inventory:
     """List one kind of what a server offers; what cannot be listed stays as it is known."""
     try:
         with anyio.fail_after(LISTING_PATIENCE):

@@ -1,20 +1,17 @@
 """One server, one task: connect, list, watch, redial."""
 
 import logging
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from math import inf
 from typing import Any
 
 import anyio
-from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import NOTHING_BESIDES, Failed, Idle, Pending, Phase, Ready, ServerState
+from aggregator.catalog import NOTHING_BESIDES, Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.attempt import Attempt, until_remedied
-from aggregator.downstream.envelope import NOTHING_MIRRORED
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.failure import (
     FAILURES,
@@ -22,33 +19,24 @@ from aggregator.downstream.failure import (
     explain,
     log_bug,
     most_telling,
-    undelivered,
 )
-from aggregator.downstream.inflight import Caller, ClientCall, Patience
+from aggregator.downstream.inflight import Caller
 from aggregator.downstream.introduction import Ourselves
-from aggregator.downstream.inventory import BESIDES, Inventory, complain, list_tools
+from aggregator.downstream.inventory import Inventory, list_tools
 from aggregator.downstream.link import Link, open_link
 from aggregator.downstream.need import Need
 from aggregator.downstream.news import LinkNews, ServerEvents
-from aggregator.downstream.places import Places
 from aggregator.downstream.questions import Questions
-from aggregator.downstream.relisting import RELIST_PAUSE, list_anew, longer
-from aggregator.downstream.review import Review, reviewed, reviewing
+from aggregator.downstream.relisting import Following
+from aggregator.downstream.requests import Requests
+from aggregator.downstream.review import Review, reviewed
 from aggregator.downstream.slipway import Berth, Slipway, Start
+from aggregator.downstream.standing import Standing
 from aggregator.downstream.subscribing import Subscribing
 from aggregator.downstream.supervision import Supervision
 from aggregator.downstream.tongue import Tongue
-from aggregator.downstream.transport import Connect, ConnectionClosedError, UndeliveredError
-from aggregator.errors import (
-    BusyError,
-    CallTimeoutError,
-    ServerLostError,
-    ServerUnavailableError,
-    WrongEraError,
-)
+from aggregator.downstream.transport import Connect
 from aggregator.names import ServerName
-from aggregator.secrecy import Redaction
-from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 
@@ -84,24 +72,19 @@ class Downstream:
         self._supervision = Supervision(jitter)
         self._tongue = Tongue(server, eras)
         self._subscribing = Subscribing(server, watched)
-        self._link: Link | None = None
-        self._current: Attempt | None = None
-        self._news: LinkNews | None = None
-        self._mirrored = NOTHING_MIRRORED
-        self._places = Places(server.max_in_flight, server.max_queued)
+        self._standing = Standing(server, events, known)
         self._need = Need()
+        self._requests = Requests(
+            server,
+            standing=self._standing,
+            need=self._need,
+            tongue=self._tongue,
+            questions=self._questions,
+            part=self._part,
+        )
+        self._current: Attempt | None = None
+        self._following: Following | None = None
         self._berth = berth or Slipway(1).berth()
-        self._review = anyio.Event()
-        self._retired = False
-        self._timeouts = 0
-        self._answered = 0
-        self._is_outdated = False
-        self._reason: str | None = None
-        self._ready = known
-        """What it offers, or did before it went away, or in another run."""
-        self._until = inf
-        """When it has been away for too long for that to hold."""
-        self._unmatched: tuple[str, ...] = ()
         self._last_words: tuple[str, ...] = ()
 
     @property
@@ -117,12 +100,13 @@ class Downstream:
     @property
     def noise_count(self) -> int:
         """How many lines that are no messages it has written since it was started."""
-        return self._link.transport.noise_count if self._link else 0
+        link = self._requests.link
+        return link.transport.noise_count if link else 0
 
     @property
     def offered(self) -> Ready | None:
         """What it offers, or did when that was last known."""
-        return self._ready
+        return self._standing.ready
 
     @property
     def last_use(self) -> float:
@@ -141,32 +125,32 @@ class Downstream:
 
     def reconfigure(self, server: ServerConfig, known: Review | None = None) -> None:
         """Treat the same process, or the same address, as another configuration says."""
-        self._places.resize(server.max_in_flight, server.max_queued)
         self._server = server
+        self._requests.reconfigure(server)
         self._subscribing.reconfigure(server)
         if self._current is not None:
             self._current.allow(server.connect_timeout)
         # What it forbids holds at once; what it allows anew only the server can tell.
-        ready = reviewed(server, self._ready, known) if self._ready else None
+        offered = self._standing.ready
+        ready = reviewed(server, offered, known) if offered else None
         self._need.look()
-        if ready is None or self._news is None:
-            self._ready = ready
+        if ready is None or self._following is None:
+            self._standing.know(ready)
             if self._need.is_resting and ready is not None and self._need.is_lazy(server):
-                self._say(Idle(ready, anyio.current_time()))
+                self._standing.rest()
                 return
             if ready is not None:
-                self._wait(self._reason)
+                self._standing.wait()
             self.wake()
             return
-        self._say(ready)
-        self._news.changed(("tools", "prompts"))
-        self._review.set()
+        self._standing.offer(ready)
+        self._following.review()
 
     async def run(self) -> None:
         """Keep the server connected for as long as this task lives, and somebody needs it."""
         while True:
             await self._need.until_needed()
-            self._wait(self._reason, last_words=self._last_words)
+            self._standing.wait(last_words=self._last_words)
             failure = await self._live()
             if self._need.is_visited:
                 # Nobody has asked for it, and what it offered is known as before.
@@ -196,13 +180,13 @@ class Downstream:
 
     def recall(self, known: Ready, *, is_current: bool) -> None:
         """Take note, before it runs, of all that it offered in another run."""
-        self._ready = known
+        self._standing.know(known)
         if self._need.recall(self._server, is_current=is_current):
             self._rest()
 
     def silence(self) -> None:
         """Report nothing more, since somebody else has the name now, or nobody."""
-        self._retired = True
+        self._standing.silence()
         self._need.end_visit()
 
     async def retire(self, patience: float) -> None:
@@ -210,50 +194,16 @@ class Downstream:
         with anyio.move_on_after(patience):
             await self._need.until_free()
 
-    async def request(
+    def request(
         self, method: str, params: Mapping[str, Any], caller: Caller
-    ) -> dict[str, Any]:
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Send a client's request and return the result as it came.
 
         Raises:
             CallError: The request could not be completed.
             MCPError: The server answered with an error of its own.
         """
-        link = self._link
-        if link is None:
-            raise ServerUnavailableError(self.name, self._reason)
-        if self._places.turns_away(caller.party):
-            raise BusyError(self.name)
-        began = anyio.current_time()
-        self._need.enter()
-        try:
-            with anyio.CancelScope() as scope:
-                server = self._server
-                patience = Patience(
-                    scope, between=server.call_timeout, altogether=server.max_call_time
-                )
-                call = ClientCall(caller, patience)
-                async with self._places.taken(caller.party):
-                    if caller.log_level is not None:
-                        await link.lower_level(caller.log_level)
-                    result = await link.request(method, params, call=call, mirrored=self._mirrored)
-                self._timeouts = 0
-                self._check_era(link, result)
-                self._answered += 1
-                return result
-        except ConnectionClosedError as error:
-            await link.until_ended()
-            raise ServerLostError(self.name) from error
-        except UndeliveredError as error:
-            raise undelivered(self.name, error.undelivered, self._redact) from error
-        except MCPError as error:
-            self._check_era(link, error.message)
-            self._questions.note_refusal(error, caller)
-            raise
-        finally:
-            self._leave()
-        self._note_timeout(link)
-        raise CallTimeoutError(self.name, round(anyio.current_time() - began, 1))
+        return self._requests.send(method, params, caller)
 
     async def watch(self, uris: Collection[str]) -> None:
         """Be told when these resources change, and no others, also after a new connection.
@@ -264,46 +214,23 @@ class Downstream:
         if uris and (self._need.is_resting or self._need.is_visited):
             self.wake()
         self._need.look()
-        await self._subscribing.want(frozenset(uris), self._link)
+        await self._subscribing.want(frozenset(uris), self._requests.link)
 
     async def tell_roots_changed(self) -> None:
         """Tell the server, if it is there, that the roots of its client have changed."""
-        if self._link is not None:
-            await self._link.tell_roots_changed()
-
-    def _leave(self) -> None:
-        """Count one request less."""
-        self._need.leave()
-        if not self._need.requests and self._is_outdated and self._link is not None:
-            self._part(self._link, "it needs the handshake era to ask its questions")
+        if (link := self._requests.link) is not None:
+            await link.tell_roots_changed()
 
     def _part(self, link: Link, reason: str) -> None:
         """End a connection on which nothing is under way; who calls from here on waits."""
-        self._link = self._news = None
-        self._reason = reason
-        self._until = self._away()
-        self._wait(reason)
+        self._close()
+        self._standing.leave(reason, self._away())
         link.give_up(reason)
 
-    def _check_era(self, link: Link, outcome: Mapping[str, Any] | str) -> None:
-        """Notice a server that could not ask its question, and speak the older era with it.
-
-        Raises:
-            WrongEraError: It is one.
-        """
-        if self._tongue.misses_questions(link.peer.era, outcome):
-            # A process holds what calls have made of it; elsewhere, this era has no state.
-            is_fresh = self._server.type != "stdio" or not self._answered
-            self._is_outdated = self._is_outdated or is_fresh
-            raise WrongEraError(self.name, is_mended=self._is_outdated)
-
-    def _note_timeout(self, link: Link) -> None:
-        """Give up a server that no longer reads, or that has left too much unanswered."""
-        self._timeouts += 1
-        if link.transport.is_stuck():
-            link.give_up("it stopped reading what it is sent")
-        elif self._timeouts >= TIMEOUTS_TOLERATED:
-            link.give_up(f"it did not answer {self._timeouts} calls in a row")
+    def _close(self) -> None:
+        """Have requests wait, and nobody hear of the server, until there is another link."""
+        self._requests.close()
+        self._following = None
 
     async def _live(self) -> Failure:
         """Connect and stay connected until the server is lost."""
@@ -312,7 +239,7 @@ class Downstream:
         came = anyio.current_time()
         async with self._berth.taken(self._urgency) as start:
             if anyio.current_time() > came:
-                self._wait(self._reason, last_words=self._last_words)
+                self._standing.wait(last_words=self._last_words)
             return await self._connected(start)
 
     def _urgency(self) -> int:
@@ -335,7 +262,7 @@ class Downstream:
         except* Exception as bugs:  # noqa: BLE001 - the boundary between one server and all others
             failure = log_bug(self.name, bugs)
         failure = attempt.complete(failure)
-        return replace(failure, reason=self._redact(failure.reason))
+        return replace(failure, reason=self._standing.redact(failure.reason))
 
     async def _attempt(self, attempt: Attempt, start: Start) -> Failure:
         news = LinkNews(self.name, self._events, self._questions)
@@ -353,8 +280,8 @@ class Downstream:
                 ) as link:
                     self._tongue.met(link.peer.era)
                     news.open()
-                    server = self._server
-                    offered = self._ready.offers if self._ready else NOTHING_BESIDES
+                    server, known = self._server, self._standing.ready
+                    offered = known.offers if known else NOTHING_BESIDES
                     inventory = await list_tools(server, link, offered)
                     attempt.became_ready()
                     start.end()
@@ -366,54 +293,56 @@ class Downstream:
     ) -> Failure:
         """Be ready, follow the server's changes, and return when the link is over."""
         began = anyio.current_time()
-        self._link, self._mirrored = link, inventory.mirrored
-        self._reason, self._timeouts, self._answered, self._until = None, 0, 0, inf
-        self._is_outdated = False
+        self._requests.open(link, inventory.mirrored)
         logger.info(
             "ready with %d tools", len(inventory.state.entries), extra={"server": self.name}
         )
-        self._news = news
+        following = self._following = Following(
+            link,
+            news,
+            configured=lambda: self._server,
+            standing=self._standing,
+            requests=self._requests,
+            need=self._need,
+        )
         self._need.stir()
-        self._say(inventory.state)
+        self._standing.offer(inventory.state)
         if listed is not self._server:
             self.reconfigure(self._server)
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._follow, link, news)
+                group.start_soon(self._follow, link, following)
                 group.start_soon(self._end_unused, link)
                 await link.ended.wait()
                 group.cancel_scope.cancel()
         finally:
-            self._link = self._news = None
+            self._close()
         ready_for = anyio.current_time() - began
         if self._need.is_resting:
             return Failure("nobody needs it", ready_for=ready_for)
         self._need.forget_calls()
         # To close what is left of it takes a while; who calls meanwhile has to wait for the next.
-        self._reason = self._redact(link.fault or link.transport.describe_end())
-        self._until = self._away()
-        self._wait(self._reason)
-        return Failure(self._reason, ready_for=ready_for)
+        reason = self._standing.redact(link.fault or link.transport.describe_end())
+        self._standing.leave(reason, self._away())
+        return Failure(reason, ready_for=ready_for)
 
     async def _end_unused(self, link: Link) -> None:
         """Have the server end once nobody has needed it for as long as it is kept."""
         await self._need.until_unused(self._patience)
         logger.info("stopped, since nobody needs it", extra={"server": self.name})
-        self._link = self._news = None
+        self._close()
         self._rest()
         link.give_up("nobody needs it")
 
     def _rest(self, reason: str | None = None, last_words: tuple[str, ...] = ()) -> None:
         """Wait from here on until somebody needs the server."""
         self._need.rest()
-        self._reason, self._until = None, inf
-        if self._ready is not None:
-            self._say(Idle(self._ready, anyio.current_time(), reason, last_words))
+        self._standing.rest(reason, last_words)
 
     @property
     def _may_rest(self) -> bool:
         """Whether a server that is not there is tried again only when somebody needs it."""
-        is_known = self._ready is not None and not self._subscribing.is_needed
+        is_known = self._standing.ready is not None and not self._subscribing.is_needed
         return is_known and self._need.is_lazy(self._server)
 
     def _away(self) -> float:
@@ -423,52 +352,13 @@ class Downstream:
     def _patience(self) -> float:
         """Return how long the server is kept without being used, as things are now."""
         is_watched = self._subscribing.is_needed
-        return inf if is_watched else self._need.patience(self._server, self._ready or Ready())
+        offered = self._standing.ready or Ready()
+        return inf if is_watched else self._need.patience(self._server, offered)
 
-    def _complain(self, unmatched: tuple[str, ...]) -> None:
-        """Log what of its configuration holds for no tool, once and not at each connection."""
-        if unmatched != self._unmatched:
-            self._unmatched = unmatched
-            # Whoever wrote a rule relies on it; without anybody asking, only errors are told.
-            complain(self._server, unmatched, logging.ERROR)
-
-    async def _follow(self, link: Link, news: LinkNews) -> None:
-        """List again whenever the server says that something changed, within reason."""
+    async def _follow(self, link: Link, following: Following) -> None:
+        """Have the server tell of what is wanted of it, and list what it says has changed."""
         await self._subscribing.begin(link)
-        for kind in BESIDES:
-            await self._list(link, [kind])
-        pause = RELIST_PAUSE
-        while True:
-            stale = await news.take_stale()
-            # Whoever has news of itself may have more.
-            self._need.stir()
-            self._review = anyio.Event()
-            is_changed = await self._list(link, stale)
-            pause = RELIST_PAUSE if is_changed else longer(pause)
-            with anyio.move_on_after(pause):
-                await self._review.wait()
-
-    async def _list(self, link: Link, kinds: Collection[str]) -> bool:
-        """List these kinds and report what differs; say whether anything does."""
-        server, state = self._server, self._ready or Ready()
-        for kind in kinds:
-            known = Inventory(state, self._mirrored)
-            inventory = await list_anew(self._server, link, known, kind)
-            state, self._mirrored = inventory.state, inventory.mirrored
-        while server is not self._server:
-            server = self._server
-            state = await in_turns(reviewing(server, state))
-        before = self._ready or state
-        if link is not self._link or replace(state, since=before.since) == before:
-            return False
-        self._say(state)
-        self._need.look()
-        return True
-
-    @cached_property
-    def _redact(self) -> Redaction:
-        """What takes out of a sentence about it what it was given in confidence."""
-        return Redaction(self._server.given())
+        await following.run()
 
     def _explain(self, error: Exception) -> Failure:
         """Say in words what stood in the way, and doubt the era that the server was taken for."""
@@ -477,19 +367,15 @@ class Downstream:
 
     async def _recover(self, failure: Failure) -> None:
         """Wait as long as is reasonable before the next attempt."""
-        reason = self._reason = failure.reason
-        self._until = min(self._until, self._away())
+        reason, about = failure.reason, {"server": self.name}
+        self._standing.stay_away(reason, self._away())
         if failure.ready_for is None:
             self._need.forget_calls()
-        about = {"server": self.name}
         if failure.is_hopeless:
             waits_for = "the configuration to change" if failure.remedy is None else "a login"
             logger.warning("%s; waiting for %s", reason, waits_for, extra=about)
-            self._ready = None
-            remedy = failure.remedy
-            login, scope = (remedy.command, remedy.scope) if remedy else (None, "")
-            self._say(Failed(reason, anyio.current_time(), failure.last_words, login, scope))
-            await until_remedied(remedy, self._need.until_woken)
+            self._standing.fail(failure)
+            await until_remedied(failure.remedy, self._need.until_woken)
             return
         retry = self._supervision.failed(ready_for=failure.ready_for)
         delay = max(retry.delay, failure.retry_after)
@@ -498,7 +384,7 @@ class Downstream:
         if not delay:
             return
         phase = "cooling down" if retry.cooling else "retrying"
-        self._wait(reason, phase, failure.last_words)
+        self._standing.wait(phase, failure.last_words)
         with anyio.move_on_after(delay):
             await anyio.sleep(min(delay, REST))
             if not self._may_rest:
@@ -507,20 +393,6 @@ class Downstream:
                 # Nobody waits for it, and the next call is soon enough for another attempt.
                 self._rest(reason, failure.last_words)
 
-    def _wait(
-        self, reason: str | None, phase: Phase = "starting", last_words: tuple[str, ...] = ()
-    ) -> None:
-        """Say that it is not there, and what it is known to offer."""
-        since = anyio.current_time()
-        self._say(Pending(reason, since, phase, last_words, self._ready, self._until))
-
-    def _say(self, state: ServerState) -> None:
-        if isinstance(state, Ready):
-            self._ready = state
-            self._complain(state.unmatched)
-        if not self._retired:
-            self._events.reported(self.name, state)
-
     def __repr__(self) -> str:
-        link = self._link or self._reason or "starting"
+        link = self._requests.link or self._standing.reason or "starting"
         return f"<Downstream {self.name} {link} {self._need.requests} requested>"

@@ -1,6 +1,6 @@
 """A server that answers with questions, asked of a client that answers requests."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 import anyio
@@ -21,9 +21,9 @@ STATE_ONLY_PAUSE = 0.25
 class Recipient(Protocol):
     """A server that requests are sent on to."""
 
-    async def request(
+    def request(
         self, method: str, params: Mapping[str, Any], caller: Caller
-    ) -> dict[str, Any]:
+    ) -> Awaitable[dict[str, Any]]:
         """Send a client's request and return the result as it came."""
         ...
 

@@ -18,7 +18,8 @@ from aggregator.downstream.eras import Eras
 from aggregator.downstream.inflight import OVERDUE
 from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.questions import refuse
-from aggregator.downstream.server import TIMEOUTS_TOLERATED, Downstream
+from aggregator.downstream.requests import TIMEOUTS_TOLERATED
+from aggregator.downstream.server import Downstream
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.errors import CallTimeoutError, ServerUnavailableError
 from aggregator.json import JsonObject

@@ -1,0 +1,145 @@
+"""What clients ask of one server: a free place, a deadline, and how the server stood up to it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anyio
+from mcp.shared.exceptions import MCPError
+
+from aggregator.config import ServerConfig
+from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
+from aggregator.downstream.failure import undelivered
+from aggregator.downstream.inflight import Caller, ClientCall, Patience
+from aggregator.downstream.link import Link
+from aggregator.downstream.need import Need
+from aggregator.downstream.places import Places
+from aggregator.downstream.questions import Questions
+from aggregator.downstream.standing import Standing
+from aggregator.downstream.tongue import Tongue
+from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
+from aggregator.errors import (
+    BusyError,
+    CallTimeoutError,
+    ServerLostError,
+    ServerUnavailableError,
+    WrongEraError,
+)
+
+TIMEOUTS_TOLERATED = 3
+"""Calls in a row that may time out before the server is taken to be stuck."""
+
+
+class Requests:
+    """The way by which requests reach a server, for as long as it has a link."""
+
+    def __init__(
+        self,
+        server: ServerConfig,
+        *,
+        standing: Standing,
+        need: Need,
+        tongue: Tongue,
+        questions: Questions,
+        part: Callable[[Link, str], None],
+    ) -> None:
+        self._server = server
+        self._standing = standing
+        self._need = need
+        self._tongue = tongue
+        self._questions = questions
+        self._part = part
+        """Ends a connection on which nothing is under way, for a reason."""
+        self._places = Places(server.max_in_flight, server.max_queued)
+        self.link: Link | None = None
+        """What they are sent by now."""
+        self.mirrored = NOTHING_MIRRORED
+        """What of the arguments of calls is repeated in headers."""
+        self._timeouts = 0
+        self._answered = 0
+        self._is_outdated = False
+
+    def reconfigure(self, server: ServerConfig) -> None:
+        """Give them other places and other deadlines."""
+        self._places.resize(server.max_in_flight, server.max_queued)
+        self._server = server
+
+    def open(self, link: Link, mirrored: Mirrored) -> None:
+        """Send by another link from here on."""
+        self.link, self.mirrored = link, mirrored
+        self._timeouts, self._answered, self._is_outdated = 0, 0, False
+
+    def mirror(self, mirrored: Mirrored) -> None:
+        """Repeat in headers what another listing says."""
+        self.mirrored = mirrored
+
+    def close(self) -> None:
+        """Send no more: who asks from here on has to wait."""
+        self.link = None
+
+    async def send(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Send a client's request and return the result as it came.
+
+        Raises:
+            CallError: The request could not be completed.
+            MCPError: The server answered with an error of its own.
+        """
+        link, server = self.link, self._server
+        if link is None:
+            raise ServerUnavailableError(server.name, self._standing.reason)
+        if self._places.turns_away(caller.party):
+            raise BusyError(server.name)
+        began = anyio.current_time()
+        self._need.enter()
+        try:
+            with anyio.CancelScope() as scope:
+                patience = Patience(
+                    scope, between=server.call_timeout, altogether=server.max_call_time
+                )
+                call = ClientCall(caller, patience)
+                async with self._places.taken(caller.party):
+                    if caller.log_level is not None:
+                        await link.lower_level(caller.log_level)
+                    result = await link.request(method, params, call=call, mirrored=self.mirrored)
+                self._timeouts = 0
+                self._check_era(link, result)
+                self._answered += 1
+                return result
+        except ConnectionClosedError as error:
+            await link.until_ended()
+            raise ServerLostError(server.name) from error
+        except UndeliveredError as error:
+            raise undelivered(server.name, error.undelivered, self._standing.redact) from error
+        except MCPError as error:
+            self._check_era(link, error.message)
+            self._questions.note_refusal(error, caller)
+            raise
+        finally:
+            self._leave()
+        self._note_timeout(link)
+        raise CallTimeoutError(server.name, round(anyio.current_time() - began, 1))
+
+    def _leave(self) -> None:
+        """Count one request less."""
+        self._need.leave()
+        if not self._need.requests and self._is_outdated and self.link is not None:
+            self._part(self.link, "it needs the handshake era to ask its questions")
+
+    def _check_era(self, link: Link, outcome: Mapping[str, Any] | str) -> None:
+        """Notice a server that could not ask its question, and speak the older era with it.
+
+        Raises:
+            WrongEraError: It is one.
+        """
+        if self._tongue.misses_questions(link.peer.era, outcome):
+            # A process holds what calls have made of it; elsewhere, this era has no state.
+            is_fresh = self._server.type != "stdio" or not self._answered
+            self._is_outdated = self._is_outdated or is_fresh
+            raise WrongEraError(self._server.name, is_mended=self._is_outdated)
+
+    def _note_timeout(self, link: Link) -> None:
+        """Give up a server that no longer reads, or that has left too much unanswered."""
+        self._timeouts += 1
+        if link.transport.is_stuck():
+            link.give_up("it stopped reading what it is sent")
+        elif self._timeouts >= TIMEOUTS_TOLERATED:
+            link.give_up(f"it did not answer {self._timeouts} calls in a row")
