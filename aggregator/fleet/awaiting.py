@@ -1,14 +1,82 @@
-"""Wait for one server that somebody needs now."""
+"""Wait, within bounds, for a server that somebody needs now, and for what many of them offer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from math import inf
 
 import anyio
 
 from aggregator.catalog import Failed, Idle, Ready, ServerState
 from aggregator.downstream.server import Downstream
 from aggregator.errors import ServerUnavailableError
-from aggregator.fleet.starting import is_settled
+from aggregator.fleet.annex import Annex
+from aggregator.fleet.approving import Approving
+from aggregator.fleet.indexing import Indexing
+from aggregator.fleet.now import Now
+from aggregator.fleet.starting import GRACE, due, is_settled, is_starting
+from aggregator.names import ServerName
 from aggregator.signals import Signal
+
+
+class Awaiting:
+    """Lets requests wait for what a moment may bring."""
+
+    def __init__(
+        self,
+        now: Callable[[], Now],
+        changed: Signal,
+        *,
+        queued: Callable[[], Collection[ServerName]],
+        indexing: Indexing,
+        annex: Annex,
+        approving: Approving,
+    ) -> None:
+        self._now = now
+        self._changed = changed
+        self._queued = queued
+        """Returns the servers that are to start, and it is not their turn yet."""
+        self._indexing = indexing
+        self._annex = annex
+        self._approving = approving
+
+    async def until_settled(self, servers: Collection[ServerName], patience: float) -> None:
+        """Wait, within bounds, until none of these servers is on its way any more."""
+        with anyio.move_on_after(patience):
+            while any(is_starting(self._now().state(name)) for name in servers):
+                await self._changed.wait()
+
+    async def until_started(
+        self, concerned: Callable[[Now], Collection[ServerName]], kind: str = "tools"
+    ) -> bool:
+        """Wait while servers that are concerned are in the first seconds of their start.
+
+        Return whether that took time.
+        """
+        has_waited = False
+        with anyio.move_on_after(GRACE):
+            while (until := self._due(concerned(self._now()), kind)) > anyio.current_time():
+                has_waited = True
+                with anyio.CancelScope(deadline=until):
+                    await self._changed.wait()
+        return has_waited
+
+    async def until_read(self, servers: Collection[ServerName]) -> None:
+        """Wait, within bounds, until what is known of servers from another run can be found."""
+        with anyio.move_on_after(GRACE):
+            while not (self._indexing.is_read(servers) and self._annex.is_ready(servers)):
+                await self._changed.wait()
+
+    async def until_compared(self) -> None:
+        """Wait, within bounds, until what is shown has been compared with what was approved."""
+        with anyio.move_on_after(GRACE):
+            while self._approving.is_awaited or not self._indexing.is_checked:
+                await self._changed.wait()
+
+    def _due(self, servers: Collection[ServerName], kind: str) -> float:
+        """Return until when to wait for these servers; whose turn has not come begins later."""
+        now = self._now()
+        if not (set(self._queued()) - now.catalog.known.keys()).isdisjoint(servers):
+            return inf
+        return max((due(now.state(name), kind) for name in servers), default=-inf)
 
 
 async def until_ready(

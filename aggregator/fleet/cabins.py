@@ -21,6 +21,7 @@ from aggregator.downstream.places import Held, Party
 from aggregator.downstream.server import Downstream
 from aggregator.errors import CrowdedError, ServerUnavailableError
 from aggregator.fleet.awaiting import until_ready
+from aggregator.fleet.crew import DRAIN_PATIENCE
 from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.signals import Signal
@@ -31,8 +32,6 @@ MAX_CABINS = 128
 """Processes of their own that clients may have at a time, all together."""
 LISTED = 0.1
 """Seconds that a process runs which was started only to see what it offers."""
-DRAIN_PATIENCE = 30.0
-"""Seconds that calls in flight have, when their server is no longer configured."""
 
 
 class Resident(Protocol):

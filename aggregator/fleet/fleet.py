@@ -3,11 +3,10 @@
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import anyio.abc
 
 from aggregator.catalog import (
     Catalog,
-    Failed,
     Idle,
     Pending,
     Ready,
@@ -36,8 +34,9 @@ from aggregator.errors import ServerUnavailableError
 from aggregator.events import Stream, Trouble, state_changes
 from aggregator.fleet.annex import Annex
 from aggregator.fleet.approving import Approving
-from aggregator.fleet.awaiting import until_ready
+from aggregator.fleet.awaiting import Awaiting, until_ready
 from aggregator.fleet.cabins import Cabins, Resident, as_listed
+from aggregator.fleet.crew import Crew
 from aggregator.fleet.events import FleetEvents, NoEvents
 from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.now import Now, allowed
@@ -45,10 +44,7 @@ from aggregator.fleet.pinning import adapted
 from aggregator.fleet.recalling import Recalling
 from aggregator.fleet.shelf import Shelf
 from aggregator.fleet.starting import (
-    GRACE,
-    due,
     is_forgotten,
-    is_starting,
     next_forgotten,
 )
 from aggregator.json import JsonObject
@@ -64,18 +60,8 @@ logger = logging.getLogger(__name__)
 
 MAX_KINDS_OF_CLIENT = 32
 """Differently able clients that are told apart."""
-DRAIN_PATIENCE = 30.0
-"""Seconds that calls in flight have, when their server is no longer configured."""
 STARTING_AT_ONCE = 8
 """Servers that start side by side where nothing is known of the machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One server of the fleet, and what ends it."""
-
-    downstream: Downstream
-    scope: anyio.CancelScope
 
 
 class Fleet:
@@ -100,7 +86,10 @@ class Fleet:
         self._recalling = Recalling(shelf or Shelf(None))
         known = self._recalling.recall(config.enabled)
         self.approving = Approving(
-            lock, configured=self._configured, shown=self._state, config=config.path
+            lock,
+            configured=self._configured,
+            shown=self._state,
+            config=config.path,
         )
         shown = {
             name: each
@@ -150,20 +139,25 @@ class Fleet:
         self._enlist = enlist
         self.cabins = Cabins(enlist, self._note_listed)
         """The processes that clients have to themselves."""
-        self._members = {name: self._recruit(each) for name, each in config.enabled.items()}
-        self._arrivals = list(self._members.values())
-        self._leavers: list[Member] = []
-        self._living = list[ServerName]()
-        self._reconfigured = Signal()
+        self._crew = Crew(self._recruit, self._recalling.tell_rest)
+        self._crew.muster(config)
+        self.awaiting = Awaiting(
+            lambda: self.now,
+            self.changed,
+            queued=lambda: self._crew.queued,
+            indexing=self._indexing,
+            annex=self.annex,
+            approving=self.approving,
+        )
+        """What requests wait with for what a moment may bring."""
         self._indexing.owe(self.now.catalog)
-        for member in self._arrivals:
-            self._recalling.tell(member.downstream)
+        for downstream in self._crew.values():
+            self._recalling.tell(downstream)
 
-    def _recruit(self, server: ServerConfig) -> Member:
+    def _recruit(self, server: ServerConfig) -> Downstream:
         capabilities = partial(joint, self._clients, self._events.expected)
         watched = self._watched.get(server.name, frozenset())
-        downstream = self._enlist(self._shown(server), self, capabilities, watched)
-        return Member(downstream, anyio.CancelScope())
+        return self._enlist(self._shown(server), self, capabilities, watched)
 
     def _shown(self, server: ServerConfig) -> ServerConfig:
         """Return a server as it is run for all: of one that each client has, only to be listed."""
@@ -178,9 +172,9 @@ class Fleet:
 
     def _note_listed(self, server: ServerName, ready: Ready) -> None:
         """Take note of what a server offers, as a client's own process of it says."""
-        if not self.is_own(server) or not isinstance(self._state(server), Idle):
+        if not self.is_own(server) or not isinstance(self.now.state(server), Idle):
             return
-        downstream = self._members[server].downstream
+        downstream = self._crew[server]
         known = downstream.offered
         if known is None or replace(ready, since=known.since) != known:
             self._recalling.note(downstream.server, ready)
@@ -202,37 +196,22 @@ class Fleet:
             group.start_soon(self.annex.run)
             group.start_soon(self.annex.read, self._show_skills)
             group.start_soon(self._forget_who_stays_away)
-            while True:
-                while self._leavers:
-                    group.start_soon(_let_go, self._leavers.pop())
-                while self._arrivals:
-                    group.start_soon(self._keep, self._arrivals.pop(0))
-                await self._reconfigured.wait()
+            await self._crew.run()
 
     @property
     def living(self) -> tuple[ServerName, ...]:
         """The servers that have been started and have not come to their end."""
-        return tuple(dict.fromkeys((*self._living, *self.cabins.living)))
-
-    async def _keep(self, member: Member) -> None:
-        """Run a server until it is let go."""
-        self._living.append(member.downstream.name)
-        try:
-            with member.scope:
-                await self._recalling.tell_rest(member.downstream)
-                await member.downstream.run()
-        finally:
-            self._living.remove(member.downstream.name)
+        return tuple(dict.fromkeys((*self._crew.living, *self.cabins.living)))
 
     async def refresh(self) -> None:
         """See from time to time what servers offer that nobody has needed, one at a time."""
         await self._recalling.doubt(self.now.config.enabled)
         while True:
-            idle = [name for name in self._members if isinstance(self._state(name), Idle)]
+            idle = [name for name in self._crew if isinstance(self.now.state(name), Idle)]
             oldest, due = self._recalling.next_stale(idle)
             if oldest is not None and due <= anyio.current_time():
                 self._recalling.visit(oldest)
-                await self._members[oldest].downstream.visit()
+                await self._crew[oldest].visit()
                 continue
             with anyio.CancelScope(deadline=due):
                 await self.changed.wait()
@@ -243,34 +222,22 @@ class Fleet:
 
     def reconfigure(self, config: Config, reviews: Reviews = NO_REVIEWS) -> None:
         """Go over to another configuration, replacing only the servers that it makes others."""
-        kept = _kept(self._members, config)
-        leavers = [each for name, each in self._members.items() if name not in kept]
-        for each in leavers:
-            each.downstream.silence()
-        self._leavers += leavers
-        self._arrivals = [each for each in self._arrivals if kept.get(each.downstream.name) is each]
-        members: dict[ServerName, Member] = {}
-        states: dict[ServerName, ServerState] = {}
-        before = self.now.catalog.servers
-        self._recalling.expect(config.enabled.keys() - kept.keys())
-        for name, server in config.enabled.items():
-            members[name] = kept.get(name) or self._recruit(server)
-            pending = Pending(since=anyio.current_time())
-            states[name] = before[name] if name in kept else pending
-            if name not in kept:
-                self._arrivals.append(members[name])
-        for name in before.keys() - kept.keys():
+        before, since = self.now.catalog.servers, anyio.current_time()
+        kept = self._crew.muster(config)
+        self._recalling.expect(config.enabled.keys() - kept)
+        states = {
+            name: before[name] if name in kept else Pending(since=since) for name in config.enabled
+        }
+        for name in before.keys() - kept:
             self._indexing.take(name, before[name], Pending())
         self._indexing.index.reorder(list(states))
-        self._members = members
         self._become(self.now.with_config(config, Catalog(states), reviews))
-        for name, member in kept.items():
-            shown = self._shown(config.servers[name])
-            if member.downstream.server != shown:
-                self._recalling.compare(member.downstream.server, shown)
-                member.downstream.reconfigure(shown, reviews.get(name))
+        for name in filter(kept.__contains__, config.enabled):
+            downstream, shown = self._crew[name], self._shown(config.servers[name])
+            if downstream.server != shown:
+                self._recalling.compare(downstream.server, shown)
+                downstream.reconfigure(shown, reviews.get(name))
         self.cabins.reconfigure(config.enabled)
-        self._reconfigured.send()
 
     def redact(self) -> Redaction:
         """Return what takes the secrets of all servers out of a text."""
@@ -306,10 +273,10 @@ class Fleet:
             if cabin is None:
                 raise ServerUnavailableError(name, "it has ended")
             return cabin.downstream
-        member = self._members.get(name)
-        if member is None:
+        downstream = self._crew.get(name)
+        if downstream is None:
             raise ServerUnavailableError(name, "it is no longer configured")
-        return member.downstream
+        return downstream
 
     def own_state(self, name: ServerName, resident: Resident) -> ServerState | None:
         """Return the state of the process that a client has of a server, if each is to have one."""
@@ -330,8 +297,8 @@ class Fleet:
             await self.cabins.watch(server, key, uris)
             return
         self._watched[server] = frozenset(uris)
-        if (member := self._members.get(server)) is not None:
-            await member.downstream.watch(uris)
+        if (downstream := self._crew.get(server)) is not None:
+            await downstream.watch(uris)
 
     def meet(self, capabilities: JsonObject) -> None:
         """Take note of what a client can be asked, for servers that start later."""
@@ -346,63 +313,18 @@ class Fleet:
         """
         if resident is not None and self.is_own(server):
             await self.cabins.until_ready(self.now.config.servers[server], resident)
-        elif not isinstance(self._state(server), Ready):
-            await until_ready(self.server(server), lambda: self._state(server), self.changed)
-
-    async def until_settled(self, servers: Collection[ServerName], patience: float) -> None:
-        """Wait, within bounds, until none of these servers is on its way any more."""
-        with anyio.move_on_after(patience):
-            while any(is_starting(self._state(name)) for name in servers):
-                await self.changed.wait()
-
-    async def until_started(
-        self, concerned: Callable[[Now], Collection[ServerName]], kind: str = "tools"
-    ) -> bool:
-        """Wait while servers that are concerned are in the first seconds of their start.
-
-        Return whether that took time.
-        """
-        has_waited = False
-        with anyio.move_on_after(GRACE):
-            while (until := self._due(concerned(self.now), kind)) > anyio.current_time():
-                has_waited = True
-                with anyio.CancelScope(deadline=until):
-                    await self.changed.wait()
-        return has_waited
-
-    async def until_read(self, servers: Collection[ServerName]) -> None:
-        """Wait, within bounds, until what is known of servers from another run can be found."""
-        with anyio.move_on_after(GRACE):
-            while not (self._indexing.is_read(servers) and self.annex.is_ready(servers)):
-                await self.changed.wait()
-
-    async def until_compared(self) -> None:
-        """Wait, within bounds, until what is shown has been compared with what was approved."""
-        with anyio.move_on_after(GRACE):
-            while self.approving.is_awaited or not self._indexing.is_checked:
-                await self.changed.wait()
-
-    def _due(self, servers: Collection[ServerName], kind: str) -> float:
-        """Return until when to wait for these servers; whose turn has not come begins later."""
-        known = self.now.catalog.known
-        waiting = {name for name, each in self._members.items() if each.downstream.is_queued}
-        if not (waiting - known.keys()).isdisjoint(servers):
-            return inf
-        return max((due(self._state(name), kind) for name in servers), default=-inf)
-
-    def _state(self, server: ServerName) -> ServerState:
-        """Return the state of a server, also of one that has been taken out of the file."""
-        return self.now.catalog.servers.get(server) or Failed("it is no longer configured")
+        elif not isinstance(self.now.state(server), Ready):
+            await until_ready(self.server(server), lambda: self.now.state(server), self.changed)
 
     def reported(self, server: ServerName, state: ServerState) -> None:
         """Take note of the new state of a server that is still configured."""
         if isinstance(state, Pending) and is_forgotten(state, anyio.current_time()):
             state = replace(state, known=None)
-        if server not in self._members:
+        if server not in self._crew:
             return
         if isinstance(state, Ready):
-            self._recalling.note(self._members[server].downstream.server, state)
-        shown = self._state(server)
+            self._recalling.note(self._crew[server].server, state)
+        shown = self.now.state(server)
         if self._indexing.take(server, shown, state):
             self._become(self.now.with_state(server, adapted(state, shown)))
 
@@ -460,28 +382,15 @@ class Fleet:
     async def tell_roots_changed(self, servers: Collection[ServerName] | None = None) -> None:
         """Tell these servers, or all, that the roots of their client have changed."""
         async with anyio.create_task_group() as group:
-            for name, member in self._members.items():
+            for name, downstream in self._crew.items():
                 if servers is None or name in servers:
-                    group.start_soon(member.downstream.tell_roots_changed)
+                    group.start_soon(downstream.tell_roots_changed)
 
     def _configured(self, server: ServerName) -> ServerConfig | None:
         return self.now.config.servers.get(server)
 
+    def _state(self, server: ServerName) -> ServerState:
+        return self.now.state(server)
+
     def _description(self, server: ServerName) -> str:
         return self.now.descriptions.get(server, "")
-
-
-def _kept(members: Mapping[ServerName, Member], config: Config) -> dict[ServerName, Member]:
-    """Return the members that another configuration has too, however it treats them."""
-    return {
-        name: member
-        for name, member in members.items()
-        if (server := config.enabled.get(name)) is not None
-        and member.downstream.server.is_reached_like(server)
-    }
-
-
-async def _let_go(member: Member) -> None:
-    """End a server that is no longer configured, once its calls in flight have ended."""
-    await member.downstream.retire(DRAIN_PATIENCE)
-    member.scope.cancel()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from aggregator.catalog import Catalog, Idle, Pending, Ready, ServerState, ToolEntry
+from aggregator.catalog import Catalog, Failed, Idle, Pending, Ready, ServerState, ToolEntry
 from aggregator.config import Config
 from aggregator.downstream.review import NO_REVIEWS, Reviews, restricted
 from aggregator.exposure import Deferral
@@ -96,6 +96,10 @@ class Now:
     def descriptions(self) -> Mapping[ServerName, str]:
         """What the configuration says of each server."""
         return {name: server.description for name, server in self.config.enabled.items()}
+
+    def state(self, server: ServerName) -> ServerState:
+        """Return the state of a server, also of one that has been taken out of the file."""
+        return self.catalog.servers.get(server) or Failed("it is no longer configured")
 
     @property
     def own_names(self) -> MetaTools:

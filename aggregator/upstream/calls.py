@@ -126,7 +126,7 @@ class Calls:
                 raise ServerUnavailableError(server, "it is disabled in the configuration")
             await self._fleet.until_ready(server)
         else:
-            await self._fleet.until_started(lambda now: _candidates(name, now))
+            await self._fleet.awaiting.until_started(lambda now: _candidates(name, now))
 
 
 class _Bound(NamedTuple):

@@ -89,12 +89,12 @@ class Forwarding:
 
     async def started(self, kind: str) -> Now:
         """Return what is known once servers are there that have only just begun to start."""
-        await self._fleet.until_started(lambda now: now.catalog.servers, kind)
+        await self._fleet.awaiting.until_started(lambda now: now.catalog.servers, kind)
         return self._fleet.now
 
     async def after_comparing(self, request: Request) -> Request:
         """Return a request as it is once what is shown has been compared with what was approved."""
-        await self._fleet.until_compared()
+        await self._fleet.awaiting.until_compared()
         return request.at(self._fleet.now)
 
     async def send(

@@ -79,16 +79,16 @@ class Searching:
         What tools mean has what is left of either.
         """
         began = anyio.current_time()
-        await self._fleet.until_read(asked_of(asked, self._fleet.now.catalog))
+        await self._fleet.awaiting.until_read(asked_of(asked, self._fleet.now.catalog))
         with anyio.move_on_after(GRACE):
-            if await self._fleet.until_started(lambda now: _awaited(asked, now)):
+            if await self._fleet.awaiting.until_started(lambda now: _awaited(asked, now)):
                 await self._fleet.meaning.until_ready()
             for kind in asked.unlisted:
-                await self._fleet.until_started(lambda now: now.catalog.servers, kind)
+                await self._fleet.awaiting.until_started(lambda now: now.catalog.servers, kind)
         if not asked.wait:
             return
         with anyio.CancelScope(deadline=began + asked.wait):
-            await self._fleet.until_settled(_awaited(asked, self._fleet.now), asked.wait)
+            await self._fleet.awaiting.until_settled(_awaited(asked, self._fleet.now), asked.wait)
             with anyio.move_on_after(MEANING_WAIT):
                 await self._fleet.meaning.until_ready()
 

@@ -289,7 +289,7 @@ class Upstream(Server[Any]):
             return look(request)
         if (listed := self._listed_once.get(method)) is not None:
             kind, look = listed
-            await self.fleet.until_started(lambda now: now.catalog.servers, kind)
+            await self.fleet.awaiting.until_started(lambda now: now.catalog.servers, kind)
             return look(request.at(self.fleet.now))
         self.asked.set()
         admitted = await self._lobby.admit(method, request, self.fleet.tell_roots_changed)

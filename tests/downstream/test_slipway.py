@@ -86,7 +86,7 @@ async def test_none_of_many_is_ended_because_we_started_too_many() -> None:
     machine = Machine(2)
     ways = crowd(machine, 29, seconds=1.5)
     async with started(Slipway(4, machine.share), {**ways}) as fleet:
-        await fleet.until_settled(fleet.now.catalog.servers, patience=100)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
         assert all(isinstance(each, Ready) for each in fleet.now.catalog.servers.values())
         assert [len(way.opened) for way in ways.values()] == [1] * 29
@@ -100,7 +100,7 @@ async def test_nor_on_a_machine_that_others_keep_busy() -> None:
     machine.running = 20
     ways = crowd(machine, 4, seconds=2)
     async with started(Slipway(4, machine.share), {**ways}) as fleet:
-        await fleet.until_settled(fleet.now.catalog.servers, patience=100)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
         # Each has taken three times as long as it may, and has had two seconds of it.
         assert anyio.current_time() > 15
@@ -129,7 +129,7 @@ async def test_who_waits_for_one_that_hangs_does_not_wait_for_ever() -> None:
 async def test_servers_start_in_the_order_of_the_file() -> None:
     ways = {f"s{each:02}": Mortal(late(connect_to(Peer("do")), 0.25)) for each in range(9)}
     async with started(Slipway(1), {**ways}) as fleet:
-        await fleet.until_settled(fleet.now.catalog.servers, patience=100)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
     assert [way.opened for way in ways.values()] == [[each / 4] for each in range(9)]
 
@@ -139,7 +139,7 @@ async def test_who_is_waited_for_starts_next() -> None:
     async with started(Slipway(1), {**ways}) as fleet:
         await anyio.sleep(0.1)
         await fleet.until_ready(ServerName("c"))
-        await fleet.until_settled(fleet.now.catalog.servers, patience=100)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
     assert [way.opened for way in ways.values()] == [[0.0], [0.5], [0.25]]
 
@@ -152,7 +152,7 @@ async def test_who_is_always_loaded_starts_before_others() -> None:
     )
     async with anyio.create_task_group() as group:
         await group.start(fleet.run)
-        await fleet.until_settled(fleet.now.catalog.servers, patience=100)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
         group.cancel_scope.cancel()
 
     assert [way.opened for way in ways.values()] == [[0.25], [0.5], [0.0]]
@@ -161,7 +161,7 @@ async def test_who_is_always_loaded_starts_before_others() -> None:
 async def test_those_that_hang_are_soon_passed_over() -> None:
     ways: dict[str, Connect] = {f"hung{each}": never() for each in range(8)}
     async with started(Slipway(4), {**ways, "good": connect_to(Peer("do"))}) as fleet:
-        await fleet.until_settled([ServerName("good")], patience=100)
+        await fleet.awaiting.until_settled([ServerName("good")], patience=100)
 
         assert anyio.current_time() == 2 * HOLD
 
@@ -169,7 +169,7 @@ async def test_those_that_hang_are_soon_passed_over() -> None:
 async def test_and_that_is_bounded_however_busy_the_machine_is() -> None:
     ways: dict[str, Connect] = {"hung": never(), "good": connect_to(Peer("do"))}
     async with started(Slipway(1, lambda _starting: 0.001), ways) as fleet:
-        await fleet.until_settled([ServerName("good")], patience=100)
+        await fleet.awaiting.until_settled([ServerName("good")], patience=100)
 
         assert anyio.current_time() == LONGEST_HOLD
 
@@ -177,7 +177,7 @@ async def test_and_that_is_bounded_however_busy_the_machine_is() -> None:
 async def test_a_server_elsewhere_takes_no_processor_of_ours() -> None:
     ways = {f"far{each}": late(connect_to(Peer("do")), 1) for each in range(20)}
     async with started(Slipway(1), {**ways}, type="http") as fleet:
-        await fleet.until_settled(fleet.now.catalog.servers, patience=100)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
         assert anyio.current_time() == 1
 

@@ -73,10 +73,10 @@ async def test_those_who_wait_for_several_wait_for_those_only() -> None:
     ways = {"db": late(connect_to(Peer("query")), 2), "hung": never()}
     async with running(configured({DB: {}, HUNG: {}}), **ways) as fleet:
         began = anyio.current_time()
-        await fleet.until_settled([DB], patience=30)
+        await fleet.awaiting.until_settled([DB], patience=30)
         assert anyio.current_time() - began == 2
 
-        await fleet.until_settled([DB, HUNG], patience=3)
+        await fleet.awaiting.until_settled([DB, HUNG], patience=3)
         assert anyio.current_time() - began == 5
 
 
@@ -86,7 +86,7 @@ async def test_many_servers_start_in_turns_and_none_waits_for_one_that_hangs() -
     ways = {name: never() for name in names} | {"db": connect_to(Peer("query"))}
     async with running(config, **ways) as fleet:
         began = anyio.current_time()
-        await fleet.until_settled([DB], patience=30)
+        await fleet.awaiting.until_settled([DB], patience=30)
 
         assert anyio.current_time() - began == HOLD
 
@@ -103,7 +103,7 @@ async def test_servers_start_one_after_the_other_until_there_is_haste() -> None:
         assert [way.opened for way in ways.values()] == [[0.0], [], []]
 
         fleet.hasten()
-        await fleet.until_settled(fleet.now.catalog.servers, patience=30)
+        await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=30)
 
         assert [len(way.opened) for way in ways.values()] == [1, 1, 1]
         assert round(anyio.current_time(), 3) == 1.1

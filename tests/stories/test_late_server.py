@@ -103,7 +103,7 @@ async def test_servers_connect_side_by_side() -> None:
 
     async with aggregating(servers) as upstream:
         began = anyio.current_time()
-        await upstream.fleet.until_settled(upstream.fleet.now.catalog.servers, 60)
+        await upstream.fleet.awaiting.until_settled(upstream.fleet.now.catalog.servers, 60)
         took = anyio.current_time() - began
 
     assert not upstream.fleet.now.catalog.pending
