@@ -34,31 +34,25 @@ from aggregator.upstream.audience import Audience
 from aggregator.upstream.bus import Bus
 from aggregator.upstream.caller import (
     Context,
-    ContextCaller,
     SessionGuest,
     client_name,
-    declaration,
     era_of,
     has_servers_alone,
-    introduced,
-    is_near,
     notify,
     session_key,
-    visitor_of,
 )
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.correspondent import QUESTION
 from aggregator.upstream.forwarding import Forwarding
+from aggregator.upstream.guests import INTRODUCING, Guests
 from aggregator.upstream.keeping import Again, again
-from aggregator.upstream.links import Links
 from aggregator.upstream.lists import Lists
 from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.offered import Offered
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.request import Request
-from aggregator.upstream.resident import ClientResident
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
@@ -77,9 +71,6 @@ Tell = Callable[[], Awaitable[None]]
 
 Look = Callable[[Request], dict[str, Any]]
 """Answers from what is known."""
-
-INTRODUCING = ("initialize", "server/discover")
-"""What is answered with instructions."""
 
 EVERYTHING_CHANGES = NotificationOptions(
     prompts_changed=True, resources_changed=True, tools_changed=True
@@ -129,12 +120,10 @@ class Upstream(Server[Any]):
         self._searching = Searching(fleet, self._witness)
         self._lists = Lists(fleet, self._logging_in.inviting)
         self._recollection = recollection
-        self._audience = audience
+        self._guests = Guests(fleet, audience, recollection, self._logging_in)
         self.conversations = audience.conversations
         self._lobby = audience.lobby
         self._listeners = Watcher()
-        self._strangers_links = Links(is_shared=True)
-        self._given: dict[types.RequestId, Sequence[JsonObject]] = {}
         self.asked = anyio.Event()
         """Set once a client has fetched its list of tools, or asks for what only servers have."""
         self._at_once: Mapping[str, Look] = {
@@ -183,7 +172,7 @@ class Upstream(Server[Any]):
             await self._bus.publish(ResourceUpdated(uri))
 
         subjects = self._subjects(
-            self._stranger("modern", can_log_in=True),
+            self._guests.stranger("modern", can_log_in=True),
             tools=lambda: self._bus.publish(ToolsListChanged()),
             prompts=lambda: self._bus.publish(PromptsListChanged()),
             resources=lambda: self._bus.publish(ResourcesListChanged()),
@@ -199,7 +188,7 @@ class Upstream(Server[Any]):
 
     async def _attend(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Keep a handshake client told of changes; ends with its session."""
-        conversation = self._conversation(ctx)
+        conversation = self._guests.conversation(ctx)
         conversation.attend()
         session = ctx.session
         subjects = self._subjects(
@@ -223,7 +212,7 @@ class Upstream(Server[Any]):
 
     async def _pass_on_roots(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Have servers ask again for the roots of a client that has them to itself."""
-        conversation = self._conversation(ctx)
+        conversation = self._guests.conversation(ctx)
         await self.fleet.cabins.tell_roots_changed(conversation.watcher)
         if has_servers_alone(ctx):
             await self.fleet.tell_roots_changed()
@@ -254,7 +243,7 @@ class Upstream(Server[Any]):
         """Tell a modern client of what it asks to be told of, for as long as it listens."""
         asked = params.notifications
         uris = asked.resource_subscriptions or []
-        conversation = self._conversation(ctx)
+        conversation = self._guests.conversation(ctx)
         now, links, shown = self.fleet.now, conversation.links, conversation.shown
         async with self._resources.watching(uris, self._listeners, now, links) as watched:
             # What a server refuses to tell of is not promised.
@@ -266,13 +255,13 @@ class Upstream(Server[Any]):
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer by ourselves, without a detour through the SDK's models."""
-        self._meet(ctx)
+        self._guests.meet(ctx)
         # Before the handshake, and of what is malformed, only the SDK knows what may be answered.
         if not is_well_formed(ctx):
             result = await call_next(ctx)
             return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
         try:
-            request = self._request(ctx)
+            request = self._guests.request(ctx)
             result = await self._answer(ctx.method, request)
         except MCPError:
             raise
@@ -282,7 +271,7 @@ class Upstream(Server[Any]):
 
     async def _answer_modelled(self, ctx: Context, _params: BaseModel) -> dict[str, Any]:
         """Answer what the SDK takes to be well-formed although we did not."""
-        return await self._answer(ctx.method, self._request(ctx))
+        return await self._answer(ctx.method, self._guests.request(ctx))
 
     async def _answer(self, method: str, request: Request) -> dict[str, Any]:
         if (look := self._at_once.get(method)) is not None:
@@ -305,7 +294,7 @@ class Upstream(Server[Any]):
 
     def acknowledge(self, given: Mapping[types.RequestId, Sequence[JsonObject]]) -> None:
         """Take note of the tools that a client was given before us, by its requests for them."""
-        self._given.update(given)
+        self._guests.acknowledge(given)
 
     def again(self) -> Again | None:
         """Return what the client on our standard streams would be given if it came again."""
@@ -326,15 +315,6 @@ class Upstream(Server[Any]):
         self._recollection.note(request.conversation)
         return result
 
-    def _request(self, ctx: Context) -> Request:
-        conversation = self._conversation(ctx)
-        caller = ContextCaller(ctx, conversation)
-        outlook = self._logging_in.outlook(caller)
-        given = None if ctx.request_id is None else self._given.pop(ctx.request_id, None)
-        now = outlook(self.fleet.now)
-        resident = ClientResident(caller, conversation, self._audience)
-        return Request(now, conversation, caller, ctx.params or {}, resident, outlook, given)
-
     def _schema(self, name: str) -> Mapping[str, Any] | None:
         """Return what the headers of a call are checked against."""
         entry = self.fleet.now.catalog.entries.get(ToolName(name))
@@ -347,45 +327,8 @@ class Upstream(Server[Any]):
         era: Era = "handshake" if ctx.method == "initialize" else "modern"
         introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
         client = introduced if isinstance(introduced, str) else client_name(ctx)
-        text = listing.instructions_for(self.fleet.now, self._stranger(era, client))
+        text = listing.instructions_for(self.fleet.now, self._guests.stranger(era, client))
         return {**result, "instructions": text}
-
-    def _meet(self, ctx: Context) -> None:
-        """Take note of what a new client can be asked."""
-        if ctx.method in INTRODUCING:
-            capabilities = declaration(ctx)
-            self.fleet.meet(capabilities)
-            if ctx.method == "server/discover" and has_servers_alone(ctx):
-                self._lobby.introduce(capabilities)
-
-    def _conversation(self, ctx: Context) -> Conversation:
-        """Find what is remembered of the client that asks, or begin to remember."""
-        key = session_key(ctx)
-        if key is None:
-            return self._stranger(era_of(ctx), client_name(ctx))
-        return self.conversations.of(key, lambda: self._begin(ctx))
-
-    def _begin(self, ctx: Context) -> Conversation:
-        """Begin to remember a client, with what earlier sessions of it have left behind."""
-        client, visitor = client_name(ctx), visitor_of(ctx)
-        if has_servers_alone(ctx) and era_of(ctx) == "modern":
-            self._lobby.introduce(introduced(ctx))
-        return Conversation(
-            era_of(ctx),
-            client,
-            max_loaded=self.fleet.now.config.settings.max_loaded,
-            is_alone=visitor is not None,
-            visitor=visitor,
-            known_relist=self._recollection.relists(client),
-            capabilities=introduced(ctx),
-            can_log_in=self._logging_in.is_for(introduced(ctx), is_near=is_near(ctx.request)),
-            remembered=() if visitor is None else self._recollection.loaded(client, visitor),
-        )
-
-    def _stranger(self, era: Era, client: str = "", *, can_log_in: bool = False) -> Conversation:
-        """Return a client of which nothing will be remembered."""
-        links = self._strangers_links
-        return Conversation(era, client, has_memory=False, can_log_in=can_log_in, links=links)
 
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""
