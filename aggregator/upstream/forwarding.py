@@ -30,6 +30,7 @@ from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError, Sealer
 from aggregator.upstream.tracing import forwarding
+from aggregator.upstream.yard import Yard
 
 RESERVED_META = ("io.modelcontextprotocol/", "aggregator/")
 """What belongs to one hop, or tells facts of ours, and is never passed on."""
@@ -53,10 +54,10 @@ class Forward:
 class Forwarding:
     """Sends requests on to servers."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, yard: Yard) -> None:
         self._fleet = fleet
         self._sealer = Sealer()
-        self.parking = Parking()
+        self._parking = Parking(yard)
 
     @property
     def noise(self) -> dict[ServerName, int]:
@@ -191,7 +192,7 @@ class Forwarding:
         """Do what may ask the client something; return its result, or what it asks."""
         if caller.era == "handshake" or not caller.capabilities:
             return await run(caller)
-        return self._outcome(await self.parking.begin(run, caller), binding)
+        return self._outcome(await self._parking.begin(run, caller), binding)
 
     async def resumed(
         self, params: JsonObject, caller: ContextCaller, binding: Binding
@@ -207,7 +208,7 @@ class Forwarding:
         self, ticket: str, params: JsonObject, caller: ContextCaller, binding: Binding
     ) -> dict[str, Any]:
         answers = as_object(params.get("inputResponses"))
-        return self._outcome(await self.parking.resume(ticket, answers, caller), binding)
+        return self._outcome(await self._parking.resume(ticket, answers, caller), binding)
 
     def _outcome(self, outcome: dict[str, Any] | str, binding: Binding) -> dict[str, Any]:
         """Make a result of what became of a call: its own, or its questions."""
@@ -215,7 +216,7 @@ class Forwarding:
             return outcome
         return {
             "resultType": "input_required",
-            "inputRequests": self.parking.questions(outcome),
+            "inputRequests": self._parking.questions(outcome),
             "requestState": self._sealed({"ticket": outcome}, binding),
         }
 

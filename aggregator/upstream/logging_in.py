@@ -1,13 +1,9 @@
 """Logging in from inside a client: it shows its person a page of ours, and waits."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import anyio
-import anyio.abc
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, ToolEntry
@@ -27,6 +23,7 @@ from aggregator.upstream.forwarding import Forwarding
 from aggregator.upstream.inviting import Inviting, Outlook, plain
 from aggregator.upstream.request import Request
 from aggregator.upstream.seal import Binding
+from aggregator.upstream.yard import Yard
 
 LOGIN_META = "aggregator/login"
 """The `_meta` key of a result that holds the facts of a login."""
@@ -38,24 +35,13 @@ MAX_LIST = 400
 class LoggingIn:
     """Answers calls of the tools that have a person log in."""
 
-    def __init__(self, fleet: Fleet, forwarding: Forwarding, home: Home | None) -> None:
+    def __init__(self, fleet: Fleet, forwarding: Forwarding, yard: Yard, home: Home | None) -> None:
         self._fleet = fleet
         self._forwarding = forwarding
         self._visits = None if home is None else Visits(home)
-        self._group: anyio.abc.TaskGroup | None = None
+        self._yard = yard
         self.inviting = plain if home is None else Inviting()
         """What is known as clients see it that can be shown a page."""
-
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[None, None]:
-        """Have room for logins for the length of the block."""
-        async with anyio.create_task_group() as group:
-            self._group = group
-            try:
-                yield
-            finally:
-                self._group = None
-                group.cancel_scope.cancel()
 
     def is_for(self, capabilities: JsonObject, *, is_near: bool) -> bool:
         """Whether a client can show its person a page that only this machine can open."""
@@ -100,9 +86,9 @@ class LoggingIn:
 
     async def _visited(self, server: ServerConfig, state: Failed, caller: Caller) -> str | None:
         """Have a person log in, with others that want the same; say what stood in the way."""
-        if self._visits is None or self._group is None:
+        if self._visits is None or self._yard.group is None:
             return "the aggregator is about to end"
-        visit = self._visits.to(server, state.scope, self._group)
+        visit = self._visits.to(server, state.scope, self._yard.group)
         with visit.awaited():
             return await _attend(visit, caller)
 

@@ -6,15 +6,14 @@ the handshake era asks is given to it as the result of the request; meanwhile th
 
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
 import anyio
-import anyio.abc
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
@@ -24,6 +23,7 @@ from aggregator.eras import Era
 from aggregator.errors import CallError
 from aggregator.json import JsonObject, is_object
 from aggregator.signals import Signal
+from aggregator.upstream.yard import Yard
 
 logger = logging.getLogger(__name__)
 
@@ -156,33 +156,22 @@ class _Call:
 class Parking:
     """The calls that may be parked."""
 
-    def __init__(self) -> None:
+    def __init__(self, yard: Yard) -> None:
         self._calls: dict[str, _Call] = {}
-        self._group: anyio.abc.TaskGroup | None = None
+        self._yard = yard
 
     @property
     def is_full(self) -> bool:
         """Whether no further call may wait for an answer."""
         return len(self._calls) > MAX_PARKED
 
-    @asynccontextmanager
-    async def open(self) -> AsyncGenerator[None, None]:
-        """Have room for calls for the length of the block."""
-        async with anyio.create_task_group() as group:
-            self._group = group
-            try:
-                yield
-            finally:
-                self._group = None
-                group.cancel_scope.cancel()
-
     async def begin(self, run: Run, caller: Caller) -> dict[str, Any] | str:
         """Start a call; return its result, or the ticket of one that waits for answers."""
-        if self._group is None:
+        if self._yard.group is None:
             return await run(caller)
         call = _Call(self, caller)
         self._calls[call.ticket] = call
-        self._group.start_soon(self._hold, call, run)
+        self._yard.group.start_soon(self._hold, call, run)
         return await self._await(call, caller)
 
     async def resume(

@@ -60,6 +60,7 @@ from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.visitor import Visitor
 from aggregator.upstream.watches import Watcher
 from aggregator.upstream.witness import Witness
+from aggregator.upstream.yard import Yard
 
 logger = logging.getLogger(__name__)
 
@@ -109,12 +110,13 @@ class Upstream(Server[Any]):
         # It stands alone: nobody reads the spans that the SDK would make of each message.
         self.middleware[:] = [self._answer_directly]
         self.fleet = fleet
-        self._forwarding = Forwarding(fleet)
+        self._yard = Yard()
+        self._forwarding = Forwarding(fleet, self._yard)
         self._subscriptions = Subscriptions(fleet, audience.watches)
         self._resources = Resources(self._forwarding, self._subscriptions, audience.watches)
         self._prompts = Prompts(self._forwarding)
         self._witness = Witness(fleet.stream, fleet.redact)
-        self._logging_in = LoggingIn(fleet, self._forwarding, logins)
+        self._logging_in = LoggingIn(fleet, self._forwarding, self._yard, logins)
         offered = Offered(fleet, self._forwarding, self._resources)
         self._calls = Calls(fleet, self._forwarding, self._logging_in, offered, self._witness)
         self._searching = Searching(fleet, self._witness)
@@ -177,11 +179,7 @@ class Upstream(Server[Any]):
             prompts=lambda: self._bus.publish(PromptsListChanged()),
             resources=lambda: self._bus.publish(ResourcesListChanged()),
         )
-        async with (
-            self._logging_in.open(),
-            self._forwarding.parking.open(),
-            anyio.create_task_group() as group,
-        ):
+        async with self._yard.open(), anyio.create_task_group() as group:
             group.start_soon(self._listeners.run, updated)
             group.start_soon(self._subscriptions.run)
             await announce(self.fleet.changed.wait, subjects)
