@@ -1,8 +1,9 @@
 """One fleet in the hub, and the clients that use it."""
 
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Protocol
 
 import anyio
 
@@ -27,7 +28,15 @@ CHANGED = (
 STOPPED = "what this client shares with others was stopped: connect again to start it anew"
 ENDED = "the servers that this client shares with others have ended: connect again"
 
-Refine = Callable[[Config], Config]
+
+class Launch(Protocol):
+    """Runs servers for the length of a block."""
+
+    def __call__(
+        self, config: Config, variables: Mapping[str, str], orders: Orders, *, is_shared: bool
+    ) -> AbstractAsyncContextManager[Upstream]:
+        """Return the block."""
+        ...
 
 
 class PierClosedError(Exception):
@@ -37,7 +46,7 @@ class PierClosedError(Exception):
 class Pier:
     """A fleet that runs for as long as somebody uses it, and a while longer."""
 
-    def __init__(self, resolved: Resolved, expect: Expect) -> None:
+    def __init__(self, resolved: Resolved, expect: Expect, launch: Launch = running_fleet) -> None:
         self.resolved = resolved
         self.since = time.time()
         self.sessions: list[Session] = []
@@ -47,6 +56,7 @@ class Pier:
         self._begun_with = _fixed(resolved.config)
         self._linger = LINGER
         self._told = expect
+        self._launch = launch
         self._upstream: Upstream | None = None
         self._changed = Signal()
 
@@ -60,7 +70,7 @@ class Pier:
         config, variables = self.resolved.config, self.resolved.variables
         self._told(config)
         try:
-            async with running_fleet(config, variables, self.orders, is_shared=True) as upstream:
+            async with self._launch(config, variables, self.orders, is_shared=True) as upstream:
                 self._upstream = upstream
                 self._changed.send()
                 await self._until_left()
