@@ -160,7 +160,9 @@ class Fleet:
             self._recalling.tell(member.downstream)
 
     def _recruit(self, server: ServerConfig) -> Member:
-        capabilities = partial(joint, self._clients, self._events.expected)
+        # What a server offers must not depend on which of several clients came first.
+        clients = [] if self._is_shared else self._clients
+        capabilities = partial(joint, clients, self._events.expected)
         watched = self._watched.get(server.name, frozenset())
         downstream = self._enlist(self._shown(server), self, capabilities, watched)
         return Member(downstream, anyio.CancelScope())
