@@ -60,6 +60,7 @@ class Hub:
         self._guests = 0
         """Connections that are open."""
         self._changed = Signal()
+        self._turn = anyio.Lock()
         self._has_stopped = False
         self._is_found = True
         """Whether new clients come to us."""
@@ -217,16 +218,20 @@ class Hub:
         if self._has_stopped:
             raise PierClosedError
         resolved = Resolved(config, hello.variables)
-        for pier in self.piers:
-            if pier.is_open and pier.suits(resolved):
-                return pier
-        if hello.kind == JOIN or len(self.piers) >= MAX_FLEETS:
-            return None
-        self._has_served = True
-        pier = Pier(resolved, self._expect, self._launch)
-        self.piers.append(pier)
-        group.start_soon(self._run, pier)
-        return pier
+        # One after the other: two that come together are to have one fleet.
+        async with self._turn:
+            for pier in tuple(self.piers):
+                if pier.is_open and await pier.suits(resolved):
+                    return pier
+            if self._has_stopped:
+                raise PierClosedError
+            if hello.kind == JOIN or len(self.piers) >= MAX_FLEETS:
+                return None
+            self._has_served = True
+            pier = Pier(resolved, self._expect, self._launch)
+            self.piers.append(pier)
+            group.start_soon(self._run, pier)
+            return pier
 
     async def _run(self, pier: Pier) -> None:
         try:
