@@ -23,7 +23,7 @@ from aggregator.entry.ahead import Herald, Lead
 from aggregator.events import Stream
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.fleet import Fleet
-from aggregator.fleet.reloading import Reloading
+from aggregator.fleet.reloading import Foresee, Reloading, foresee_nothing
 from aggregator.fleet.remembering import save_news
 from aggregator.fleet.shelf import open_shelf
 from aggregator.memory import open_memory, state_path
@@ -68,9 +68,12 @@ Expect = Callable[[Config], None]
 class Orders:
     """What the world outside may ask of us by signals."""
 
-    def __init__(self, expect: Expect = lambda _config: None) -> None:
+    def __init__(
+        self, expect: Expect = lambda _config: None, foresee: Foresee = foresee_nothing
+    ) -> None:
         self.stop = anyio.Event()
         self.expect = expect
+        self.foresee = foresee
         self._is_reload_due = False
         self._reload = Signal()
 
@@ -201,7 +204,7 @@ async def running_fleet(
         group.start_soon(_hasten_after_first_list, fleet, server)
         group.start_soon(server.announce_changes)
         group.start_soon(_put_aside_what_stays, fleet)
-        reloading = Reloading(fleet, variables, orders.expect)
+        reloading = Reloading(fleet, variables, orders.expect, orders.foresee)
         group.start_soon(_reload_when_told, reloading, orders)
         if config.settings.watch:
             group.start_soon(reloading.follow)

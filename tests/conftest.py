@@ -15,6 +15,7 @@ from hypothesis.internal.entropy import deterministic_PRNG
 from trio.testing import MockClock
 
 from tests.peers import ERAS, Era
+from tests.ways import WAYS, coming
 
 # How long an example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("unhurried", deadline=None)
@@ -81,3 +82,12 @@ def client_era(request: pytest.FixtureRequest) -> Era:
 def server_era(request: pytest.FixtureRequest) -> Era:
     """Run a test that names it for servers of each era."""
     return request.param
+
+
+@pytest.fixture(params=WAYS)
+def each_way(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Run a test whose clients come in process, and the same where they come through a hub."""
+    with coming(request.param, tmp_path_factory.mktemp("way")):
+        yield

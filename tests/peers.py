@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 import mcp_types as types
 from mcp import Client
 from mcp.server import NotificationOptions, Server, ServerRequestContext
@@ -15,7 +16,7 @@ from mcp.server.runner import serve_loop
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.memory import create_client_server_memory_streams
 
-from aggregator.app import IDENTITY, serve_client
+from aggregator.app import IDENTITY
 from aggregator.catalog import Failed, Ready, ServerState
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.login.home import Home
@@ -33,6 +34,7 @@ from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
 from tests.patience import patience
 from tests.transports import Severable, StreamTransport
+from tests.ways import way
 
 Context = ServerRequestContext[Any, Any]
 
@@ -232,6 +234,7 @@ async def aggregating(
     """
     named = [name for name in servers if name not in without]
     config = configured({name: options.get(name, {}) for name in named}, settings)
+    is_shared = is_shared or way().is_shared
     audience = Audience(is_shared=is_shared)
     fleet = Fleet(
         config,
@@ -248,7 +251,8 @@ async def aggregating(
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)
-        yield upstream
+        async with way().open(upstream):
+            yield upstream
         group.cancel_scope.cancel()
 
 
@@ -256,18 +260,7 @@ def visiting(
     upstream: Upstream, era: Era, visitor: Visitor | None = None, **options: Any
 ) -> AbstractAsyncContextManager[Client]:
     """Be a client of the aggregator, on a stream as over stdio."""
-    return Client(_stream(upstream, visitor), mode=MODES[era], **options)
-
-
-@asynccontextmanager
-async def _stream(upstream: Upstream, visitor: Visitor | None) -> AsyncGenerator[Any, None]:
-    async with (
-        create_client_server_memory_streams() as (ours, theirs),
-        anyio.create_task_group() as group,
-    ):
-        group.start_soon(serve_client, upstream, theirs, visitor)
-        yield ours
-        group.cancel_scope.cancel()
+    return Client(way().streams(upstream, visitor), mode=MODES[era], **options)
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -299,8 +292,11 @@ async def ready(upstream: Upstream) -> None:
     )
 
 
-async def keep_listening(client: Client) -> None:
+async def keep_listening(
+    client: Client, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+) -> None:
     """Hold a modern client's stream of changes open; its message handler hears them."""
     async with client.listen(tools_list_changed=True) as events:
+        task_status.started()
         async for _event in events:
             pass

@@ -14,13 +14,13 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.shared.transport_context import TransportContext
 
-from aggregator.app import serve_client
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
 from tests.patience import patience
 from tests.peers import Era
 from tests.transports import StreamTransport
+from tests.ways import way
 
 Json = dict[str, Any]
 Dispatch = DispatchContext[TransportContext]
@@ -268,11 +268,10 @@ async def raw_client(
 ) -> AsyncGenerator[RawClient, None]:
     """Be a raw client of the aggregator, on a stream."""
     async with (
-        create_client_server_memory_streams() as (ours, theirs),
+        way().streams(upstream, visitor) as streams,
         anyio.create_task_group() as group,
     ):
-        group.start_soon(serve_client, upstream, theirs, visitor)
-        client = RawClient(era, ours, capabilities or {})
+        client = RawClient(era, streams, capabilities or {})
         await group.start(client.run)
         await client.open()
         yield client

@@ -1,6 +1,7 @@
 """`aggregator status`: which fleets run in the background, for whom, and since when."""
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -47,8 +48,8 @@ def _told(hub: Running) -> Iterator[str]:
 
 
 def _fleet(fleet: dict[str, Any]) -> Iterator[str]:
-    states = ", ".join(f"{number} {state}" for state, number in fleet["servers"].items())
-    yield f"{fleet['config']}, since {_time(fleet['since'])}: servers {states or 'starting'}"
+    yield f"{fleet['config']}, since {_time(fleet['since'])}"
+    yield from (f"  {line}" for line in _servers(fleet["servers"]))
     if apart := fleet["apart"]:
         more = f" and {len(apart) - APART} more" if apart[APART:] else ""
         yield f"  not shared with the fleet above: {', '.join(apart[:APART])}{more} differ"
@@ -60,6 +61,17 @@ def _fleet(fleet: dict[str, Any]) -> Iterator[str]:
         )
     if not fleet["clients"]:
         yield f"  {counted(0, 'client')}"
+
+
+def _servers(states: dict[str, str]) -> Iterator[str]:
+    """Name the servers in each state."""
+    named = defaultdict[str, list[str]](list)
+    for name, state in states.items():
+        named[state].append(name)
+    for state, names in named.items():
+        yield f"{counted(len(names), 'server')} {state}: {', '.join(names)}"
+    if not states:
+        yield "servers are starting"
 
 
 def _time(seconds: float) -> str:

@@ -155,7 +155,9 @@ class Fleet:
             self._recalling.tell(downstream)
 
     def _recruit(self, server: ServerConfig) -> Downstream:
-        capabilities = partial(joint, self._clients, self._events.expected)
+        # What a server offers must not depend on which of several clients came first.
+        clients = [] if self._is_shared else self._clients
+        capabilities = partial(joint, clients, self._events.expected)
         watched = self._watched.get(server.name, frozenset())
         return self._enlist(self._shown(server), self, capabilities, watched)
 

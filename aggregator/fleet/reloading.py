@@ -2,14 +2,14 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
-from aggregator.config import Config, keychain, load_config
+from aggregator.config import Config, load_config
 from aggregator.downstream.review import NO_REVIEWS, Review, Reviews, review
 from aggregator.errors import ConfigError
 from aggregator.fleet.fleet import Fleet
@@ -21,9 +21,17 @@ from aggregator.turns import in_turns
 logger = logging.getLogger(__name__)
 
 PIPE_PATIENCE = 0.05
-"""Seconds for all pipes that are read again: nobody else has a turn meanwhile."""
+"""Seconds for all pipes that are read again."""
 MAX_PROBLEM = 400
 """Characters told to clients of what is wrong with the file."""
+
+
+Foresee = Callable[[Config], Awaitable[None]]
+"""Told of a configuration that can be used, while it is yet to be applied."""
+
+
+async def foresee_nothing(_config: Config) -> None:
+    """Need no time to get ready."""
 
 
 class Reloading:
@@ -34,11 +42,13 @@ class Reloading:
         fleet: Fleet,
         environment: Mapping[str, str],
         expect: Callable[[Config], None] = lambda _config: None,
+        foresee: Foresee = foresee_nothing,
     ) -> None:
         self._fleet = fleet
         self._environment = environment
         self._expect = expect
         """Told of a configuration before any of its servers is started."""
+        self._foresee = foresee
         self._turn = anyio.Lock()
 
     @property
@@ -50,12 +60,22 @@ class Reloading:
         self._apply(self._read())
 
     async def renew(self) -> None:
-        """Do so while others have their turn, where the file or what it is about may take long."""
+        """Do so while others have their turn: the file may be long, or a keyring be asked."""
         async with self._turn:
-            waits = _refers_to_keyring(self._path)
-            config = await to_thread.run_sync(self._read) if waits else self._read()
-            is_good = isinstance(config, Config)
-            self._apply(config, await self._review(config) if is_good else NO_REVIEWS)
+            config = await self._read_aside()
+            if isinstance(config, ConfigError):
+                self._apply(config)
+                return
+            reviews = await self._review(config)
+            await self._foresee(config)
+            self._apply(config, reviews)
+
+    async def _read_aside(self) -> Config | ConfigError:
+        try:
+            return await to_thread.run_sync(self._read)
+        except RuntimeError:
+            # There is no thread to be had: everybody waits.
+            return self._read()
 
     def _read(self) -> Config | ConfigError:
         try:
@@ -93,14 +113,6 @@ class Reloading:
                 if not self._fleet.now.config.settings.watch:
                     return
                 await self.renew()
-
-
-def _refers_to_keyring(path: Path) -> bool:
-    """Whether reading a file means asking a keyring, which may be asking a person."""
-    try:
-        return path.is_file() and keychain.PREFIX.encode() in path.read_bytes()
-    except OSError:
-        return False
 
 
 def _tell(error: ConfigError) -> str:

@@ -14,7 +14,7 @@ import anyio
 import anyio.abc
 from anyio import to_thread
 
-from aggregator.app import Expect
+from aggregator.app import Expect, running_fleet
 from aggregator.config import load_config
 from aggregator.entry.dock import SOCKET, Dock, identity, peer
 from aggregator.entry.shim import ACCEPTED, BEGUN, JOIN, REFUSED, SERVE, STATUS, STOP
@@ -22,7 +22,7 @@ from aggregator.errors import ConfigError
 from aggregator.hub.hello import Hello, HelloError, read_hello
 from aggregator.hub.likeness import Resolved
 from aggregator.hub.line import Line, LineError
-from aggregator.hub.pier import Pier, PierClosedError
+from aggregator.hub.pier import Launch, Pier, PierClosedError
 from aggregator.hub.report import report
 from aggregator.hub.session import Session
 from aggregator.signals import Signal
@@ -48,17 +48,19 @@ FULL_PAUSE = 0.1
 class Hub:
     """All clients of a person, and their fleets."""
 
-    def __init__(self, dock: Dock, expect: Expect) -> None:
+    def __init__(self, dock: Dock, expect: Expect, launch: Launch = running_fleet) -> None:
         self.dock = dock
         self.since = time.time()
         self.piers: list[Pier] = []
         self._expect = expect
+        self._launch = launch
         self._identity = identity()
         self._numbers = count(1)
         self._has_served = False
         self._guests = 0
         """Connections that are open."""
         self._changed = Signal()
+        self._turn = anyio.Lock()
         self._has_stopped = False
         self._is_found = True
         """Whether new clients come to us."""
@@ -216,16 +218,20 @@ class Hub:
         if self._has_stopped:
             raise PierClosedError
         resolved = Resolved(config, hello.variables)
-        for pier in self.piers:
-            if pier.is_open and pier.suits(resolved):
-                return pier
-        if hello.kind == JOIN or len(self.piers) >= MAX_FLEETS:
-            return None
-        self._has_served = True
-        pier = Pier(resolved, self._expect)
-        self.piers.append(pier)
-        group.start_soon(self._run, pier)
-        return pier
+        # One after the other: two that come together are to have one fleet.
+        async with self._turn:
+            for pier in tuple(self.piers):
+                if pier.is_open and await pier.suits(resolved):
+                    return pier
+            if self._has_stopped:
+                raise PierClosedError
+            if hello.kind == JOIN or len(self.piers) >= MAX_FLEETS:
+                return None
+            self._has_served = True
+            pier = Pier(resolved, self._expect, self._launch)
+            self.piers.append(pier)
+            group.start_soon(self._run, pier)
+            return pier
 
     async def _run(self, pier: Pier) -> None:
         try:

@@ -1,10 +1,13 @@
 """One fleet in the hub, and the clients that use it."""
 
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
 
 import anyio
+from anyio import to_thread
 
 from aggregator.app import Expect, Orders, running_fleet
 from aggregator.config import Config, load_config
@@ -17,8 +20,8 @@ from aggregator.upstream.server import Upstream
 LINGER = 600.0
 """Seconds that servers wait for the next client after the last has left."""
 
-READ_WITHIN = 0.05
-"""Seconds that reading a file may hold up all clients."""
+READ_WITHIN = 1.0
+"""Seconds that a file may take to be read for one client, where it is a pipe."""
 
 CHANGED = (
     "what the configuration says now means other servers for this client than for those that it "
@@ -27,7 +30,15 @@ CHANGED = (
 STOPPED = "what this client shares with others was stopped: connect again to start it anew"
 ENDED = "the servers that this client shares with others have ended: connect again"
 
-Refine = Callable[[Config], Config]
+
+class Launch(Protocol):
+    """Runs servers for the length of a block."""
+
+    def __call__(
+        self, config: Config, variables: Mapping[str, str], orders: Orders, *, is_shared: bool
+    ) -> AbstractAsyncContextManager[Upstream]:
+        """Return the block."""
+        ...
 
 
 class PierClosedError(Exception):
@@ -37,16 +48,19 @@ class PierClosedError(Exception):
 class Pier:
     """A fleet that runs for as long as somebody uses it, and a while longer."""
 
-    def __init__(self, resolved: Resolved, expect: Expect) -> None:
+    def __init__(self, resolved: Resolved, expect: Expect, launch: Launch = running_fleet) -> None:
         self.resolved = resolved
         self.since = time.time()
         self.sessions: list[Session] = []
-        self.orders = Orders(self._expect)
+        self.orders = Orders(self._expect, self._foresee)
         self.is_open = True
         """Whether another client may come."""
         self._begun_with = _fixed(resolved.config)
         self._linger = LINGER
         self._told = expect
+        self._at_home: frozenset[Session] = frozenset()
+        """Those for whom the configuration that is about to be used means the same servers."""
+        self._launch = launch
         self._upstream: Upstream | None = None
         self._changed = Signal()
 
@@ -60,7 +74,7 @@ class Pier:
         config, variables = self.resolved.config, self.resolved.variables
         self._told(config)
         try:
-            async with running_fleet(config, variables, self.orders, is_shared=True) as upstream:
+            async with self._launch(config, variables, self.orders, is_shared=True) as upstream:
                 self._upstream = upstream
                 self._changed.send()
                 await self._until_left()
@@ -108,15 +122,15 @@ class Pier:
             session.part()
         self.close()
 
-    def suits(self, resolved: Resolved) -> bool:
+    async def suits(self, resolved: Resolved) -> bool:
         """Say whether a client can be served here; if what it needs is fixed by now, none can."""
-        if not self._is_for(resolved):
+        if not await self._is_for(resolved):
             return False
         if _fixed(resolved.config) != self._begun_with:
             self.close()
         return self.is_open
 
-    def _is_for(self, resolved: Resolved) -> bool:
+    async def _is_for(self, resolved: Resolved) -> bool:
         """Say whether a client's servers are these, also where the file has just changed."""
         if self.resolved.is_like(resolved):
             return True
@@ -124,7 +138,7 @@ class Pier:
         is_news = config.settings.watch and config.digest != resolved.config.digest
         if not is_news or not self.resolved.is_of_same_file(resolved):
             return False
-        again = _resolved(resolved.config, self.resolved)
+        again = await to_thread.run_sync(_resolved, config.path, self.resolved.variables)
         if again is None or not again.is_like(resolved):
             return False
         self.orders.reload()
@@ -140,15 +154,21 @@ class Pier:
             if not self.sessions and (waiting.cancelled_caught or not self._linger):
                 return
 
+    async def _foresee(self, config: Config) -> None:
+        """Find out for whom a new configuration means something else than for the rest."""
+        ours = Resolved(config, self.resolved.variables)
+        sessions, self._at_home = tuple(self.sessions), frozenset()
+        # Without a thread to be had, all others are let go: nobody is left with wrong servers.
+        with suppress(RuntimeError):
+            self._at_home = await to_thread.run_sync(_alike, config.path, sessions, ours)
+
     def _expect(self, config: Config) -> None:
-        """Part with those for whom a new configuration means something else than for the rest."""
+        """Part with those for whom it does, and with whoever has come since that was found out."""
         self._told(config)
         self.resolved = Resolved(config, self.resolved.variables)
         for session in self.sessions:
-            if session.hello.variables == self.resolved.variables:
-                continue
-            theirs = _load(config, session)
-            if theirs is None or not theirs.is_like(self.resolved):
+            is_same = session.hello.variables == self.resolved.variables
+            if not is_same and session not in self._at_home:
                 session.drop(CHANGED)
 
 
@@ -158,22 +178,15 @@ def _fixed(config: Config) -> tuple[object, ...]:
     return each.audit, each.state, each.stats, each.semantic, each.recall, each.watch
 
 
-def _soon() -> float:
-    """Return when a pipe must have been read: all clients wait for it."""
-    return time.monotonic() + READ_WITHIN
+def _alike(path: Path, sessions: Iterable[Session], ours: Resolved) -> frozenset[Session]:
+    """Return for whom a file means the same servers, as it is read for each of them."""
+    read = ((session, _resolved(path, session.hello.variables)) for session in sessions)
+    return frozenset(session for session, theirs in read if theirs and theirs.is_like(ours))
 
 
-def _load(config: Config, session: Session) -> Resolved | None:
-    variables = session.hello.variables
+def _resolved(path: Path, variables: Mapping[str, str]) -> Resolved | None:
+    """Read a file as it is for somebody, in a thread: it may be long, or a pipe."""
     try:
-        return Resolved(load_config(config.path, variables, _soon()), variables)
-    except ConfigError:
-        return None
-
-
-def _resolved(config: Config, old: Resolved) -> Resolved | None:
-    """Read a file again as it is for those who read it before."""
-    try:
-        return Resolved(load_config(config.path, old.variables, _soon()), old.variables)
+        return Resolved(load_config(path, variables, time.monotonic() + READ_WITHIN), variables)
     except ConfigError:
         return None

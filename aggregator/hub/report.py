@@ -1,7 +1,7 @@
 """What the hub says of itself: fleets, who uses them, and why some have one of their own."""
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -39,12 +39,12 @@ def _fleet(pier: Pier, before: Sequence[Pier]) -> dict[str, Any]:
     }
 
 
-def _servers(pier: Pier) -> dict[str, int]:
-    """Return how many servers are in each state."""
+def _servers(pier: Pier) -> dict[str, str]:
+    """Return the state of each server."""
     if pier.upstream is None:
         return {}
-    states = pier.upstream.fleet.now.catalog.servers.values()
-    return dict(Counter(type(state).__name__.lower() for state in states))
+    states = pier.upstream.fleet.now.catalog.servers
+    return {str(name): type(state).__name__.lower() for name, state in states.items()}
 
 
 def _clients(pier: Pier) -> list[dict[str, Any]]:

@@ -30,13 +30,14 @@ def test_status_tells_who_uses_what_and_why_not_together(harbour: Harbour) -> No
     assert [hub["process"]] == harbour.hubs()
     one, other = hub["fleets"]
     assert one["config"] == other["config"] == str(harbour.config)
-    assert one["servers"] == other["servers"] == {"ready": 1}
+    assert one["servers"] == other["servers"] == {"test": "ready"}
     assert [each["process"] for each in one["clients"]] == [first.pid]
     assert [each["name"] for each in one["clients"]] == ["claude-code"]
     assert one["apart"] == []
     assert other["apart"] == ["REGION"]
     assert hub["memory"] > 1 << 20
     assert "claude-code" in text
+    assert "1 server ready: test" in text
     assert "not shared with the fleet above: REGION differ" in text
     assert "a-region-that-is-not-shown" not in text + json.dumps(document)
 

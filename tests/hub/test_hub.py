@@ -13,8 +13,9 @@ from anyio import to_thread
 
 from aggregator.config import Config, load_config
 from aggregator.entry import dock as docks
-from aggregator.entry.shim import ACCEPTED, REFUSED, SERVE, hello, send
+from aggregator.entry.shim import ACCEPTED, REFUSED, SERVE, STATUS, hello, send
 from aggregator.hub import hub as hubs
+from aggregator.hub import pier as piers
 from aggregator.hub.hub import Hub
 from tests.hub.harbour import Harbour
 from tests.patience import PATIENCE
@@ -57,12 +58,12 @@ async def running(harbour: Harbour) -> AsyncGenerator[Hub, None]:
     dock.close()
 
 
-def come(harbour: Harbour, hub: Hub) -> _socket.socket:
+def come(harbour: Harbour, hub: Hub, kind: str = SERVE) -> _socket.socket:
     """Say that a client is there."""
     connection = hub.dock.connect()
     assert connection is not None
     connection.settimeout(PATIENCE)
-    send(connection, hello(SERVE, str(harbour.config), "/", harbour.variables))
+    send(connection, hello(kind, str(harbour.config), "/", harbour.variables))
     return connection
 
 
@@ -161,3 +162,31 @@ async def test_what_is_fixed_when_servers_start_is_had_from_others(harbour: Harb
         assert not old.is_open
         first.close()
         second.close()
+
+
+async def test_a_file_that_takes_long_to_be_read_again_holds_up_nobody(
+    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harbour.write({"servers": {}})
+    async with running(harbour) as hub:
+        first = come(harbour, hub)
+        assert await hear(first) == ACCEPTED
+        reading, may_read = threading.Event(), threading.Event()
+
+        def load(path: Path, variables: Mapping[str, str], _deadline: float) -> Config:
+            reading.set()
+            may_read.wait(PATIENCE)
+            return load_config(path, variables)
+
+        monkeypatch.setattr(piers, "load_config", load)
+        harbour.write({"servers": {}, "toolSearch": "auto"})
+        second = come(harbour, hub)
+        await to_thread.run_sync(reading.wait, PATIENCE)
+        other = come(harbour, hub, STATUS)
+
+        assert await hear(other) == b"{"
+        may_read.set()
+        assert await hear(second) == ACCEPTED
+        assert len(hub.piers) == 1
+        for each in (first, second, other):
+            each.close()

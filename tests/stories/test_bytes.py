@@ -1,6 +1,7 @@
 """The bytes themselves, from one real process through another to a third."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -9,6 +10,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+
+from tests.hub.harbour import PROGRAM
+from tests.patience import PATIENCE
+from tests.ways import way
 
 Json = dict[str, Any]
 
@@ -52,14 +57,24 @@ def serving(directory: Path, answer: str) -> Generator[tuple[IO[str], IO[str]], 
     odd = {"command": sys.executable, "args": ["server.py", "answer.json"]}
     config = directory / "servers.yaml"
     config.write_text(json.dumps({"state": False, "servers": {"peer": odd}}), encoding="utf-8")
-    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
+    command = [sys.executable, "-c", PROGRAM.format(patience=10 * PATIENCE), "serve"]
+    command += ["--config", str(config), *(["--shared"] if way().is_shared else [])]
+    variables = {**os.environ, "XDG_RUNTIME_DIR": str(directory)}
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        env=variables,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield process.stdin, process.stdout
         process.stdin.close()
+    stop = [sys.executable, "-m", "aggregator", "stop"]
+    said = subprocess.check_output(stop, env=variables, text=True, timeout=PATIENCE)
+    assert ("has ended" in said) == way().is_shared
 
 
 def ask(streams: tuple[IO[str], IO[str]], number: int, method: str, params: Json) -> str:

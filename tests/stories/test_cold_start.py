@@ -201,6 +201,7 @@ async def test_a_hundred_crashes_change_no_list_and_no_answer(client_era: Era) -
         heard.clear()
         for _ in range(100):
             mortal.cut()
+            await anyio.wait_all_tasks_blocked()
             result = await client.call_tool("db__query", {"q": "1"})
             assert text_of(result) == "query: {'q': '1'}"
             await anyio.sleep(60)

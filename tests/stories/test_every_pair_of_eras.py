@@ -9,7 +9,6 @@ import pytest
 
 from tests.patience import PATIENCE
 from tests.peers import (
-    ERAS,
     Era,
     Peer,
     aggregating,
@@ -21,16 +20,6 @@ from tests.peers import (
 )
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=ERAS)
-def client_era(request: pytest.FixtureRequest) -> Era:
-    return request.param
-
-
-@pytest.fixture(params=ERAS)
-def server_era(request: pytest.FixtureRequest) -> Era:
-    return request.param
 
 
 async def test_tools_are_listed_searched_and_called(client_era: Era, server_era: Era) -> None:
@@ -77,8 +66,7 @@ async def test_a_changed_list_downstream_is_followed(client_era: Era, server_era
             with anyio.fail_after(PATIENCE):
                 async with anyio.create_task_group() as group:
                     if client_era == "modern":
-                        group.start_soon(keep_listening, client)
-                        await anyio.wait_all_tasks_blocked()
+                        await group.start(keep_listening, client)
                     await peer.change(post_file={"description": "Posts a file"})
                     await told.wait()
                     group.cancel_scope.cancel()

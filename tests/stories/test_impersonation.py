@@ -206,6 +206,7 @@ async def test_without_a_prefix_it_does_not_get_the_name_of_anothers_tool(
         told = await client.read_resource("catalog://servers")
         for name in names:
             way.cut()
+            await anyio.wait_all_tasks_blocked()
             assert not (await client.call_tool("CallTool", {"name": name})).is_error
             await anyio.sleep(60)
         listed = await client.call_tool("ToolSearch", {"query": "server:evil"})

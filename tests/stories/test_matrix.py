@@ -132,6 +132,8 @@ async def test_a_call_that_is_cancelled_in_the_queue_never_reaches_its_server(
                     waiting.start_soon(client.request, "tools/call", CALL)
                     await anyio.wait_all_tasks_blocked()
                     queued.cancel()
+            # What comes after the cancellation is read after it.
+            await client.request("tools/list")
             done.set()
         async with raw_client(upstream, client_era) as client:
             await client.request("tools/call", CALL)

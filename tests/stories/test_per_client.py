@@ -202,6 +202,7 @@ async def test_one_that_is_not_used_ends_as_the_file_says() -> None:
         assert await note(client, "b") == "b"
 
 
+@pytest.mark.parametrize("each_way", ["in process"], indirect=True)
 async def test_where_there_is_one_client_it_means_nothing() -> None:
     pads = Pads()
     async with (

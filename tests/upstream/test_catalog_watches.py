@@ -9,7 +9,7 @@ from aggregator.eras import Era
 from tests.peers import aggregating, ready
 from tests.raw import RawClient, RawServer, raw_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 UPDATED = "notifications/resources/updated"
 SERVERS = "catalog://servers"

@@ -10,7 +10,7 @@ from aggregator.upstream.lists import Editions, Lists
 from tests.peers import Era, aggregating, ready, until
 from tests.raw import RawServer
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 
 class Compared:

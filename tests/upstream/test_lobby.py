@@ -7,11 +7,11 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.questions import MAX_OUTSIDE, Questions
+from aggregator.downstream.questions import EVERYTHING, MAX_OUTSIDE, Questions
 from aggregator.names import ServerName
 from aggregator.upstream.correspondent import SETTLING
 from aggregator.upstream.lobby import ANSWER_PATIENCE, ARRIVAL_PATIENCE
-from tests.peers import Era, aggregating, configured, ready, visiting
+from tests.peers import Era, aggregating, configured, late, ready, visiting
 from tests.raw import Dispatch, Json, RawServer, raw_client
 from tests.upstream.test_questions import ABLE, ANSWERS, QUESTIONS
 
@@ -275,3 +275,19 @@ async def test_questions_outside_of_calls_are_bounded() -> None:
         with pytest.raises(MCPError, match="open already"):
             await questions.answer(None, "roots/list", None)
         group.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("first", [{}, ABLE], ids=["can nothing", "can all"])
+async def test_a_server_that_several_share_is_told_the_same_whoever_comes_first(
+    client_era: Era, first: Json
+) -> None:
+    """What it offers may depend on it, and is for all of them."""
+    server = RawServer("handshake")
+
+    async with aggregating({"peer": late(server.connect, 5)}, is_shared=True) as upstream:
+        async with raw_client(upstream, client_era, first) as client:
+            await client.request("tools/list")
+            await anyio.sleep(10)
+            await ready(upstream)
+
+    assert server.client["capabilities"] == EVERYTHING

@@ -9,7 +9,7 @@ from tests.patience import PATIENCE
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 LOGGED = ("debug", "info", "error")

@@ -9,7 +9,7 @@ from aggregator.upstream.parking import PARKED_FOR
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client, without_envelope
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 CALL: Json = {"name": "peer__work", "arguments": {}}
 ABLE: Json = {"elicitation": {}}

@@ -8,7 +8,7 @@ from aggregator.upstream.parking import PARKED_FOR
 from tests.peers import ERAS, Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 ASK: Json = {"name": "asker__ask", "arguments": {}}
 ABLE: Json = {"elicitation": {}}

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 FORM: Json = {
     "message": "Your name?",

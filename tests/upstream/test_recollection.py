@@ -13,7 +13,7 @@ from aggregator.upstream.recollection import LOADED, Recollection
 from tests.loopback.door import door
 from tests.peers import Peer, aggregating, connect_to, ready, visiting
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 PROMOTE = Settings(surface="promote")
 

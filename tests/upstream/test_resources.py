@@ -13,7 +13,7 @@ from tests.peers import Era, aggregating, ready, until
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client, without_envelope
 from tests.work import counting
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 NOTE: Json = {"uri": "note://one", "name": "one", "mimeType": "text/plain", "x-extra": [None, 1]}
 TEMPLATE: Json = {"uriTemplate": "note://by-day/{day}", "name": "days", "title": "By day"}

@@ -15,7 +15,7 @@ from aggregator.toolsearch import EXPLAIN
 from aggregator.upstream.server import Upstream
 from tests.peers import ERAS, Era, Peer, aggregating, connect_to, ready, text_of, visiting
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 
 @pytest.fixture

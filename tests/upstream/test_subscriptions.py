@@ -10,7 +10,7 @@ from aggregator.upstream.server import Upstream
 from tests.peers import Era, Mortal, aggregating, late, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
 
 UPDATED = "notifications/resources/updated"
 URIS = [f"x://{number}" for number in range(6)]
