@@ -16,7 +16,7 @@ from aggregator.cli.parser.options import WAIT
 from aggregator.cli.starting import await_servers
 from aggregator.config import Config
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, read_document
-from aggregator.config.values import DEFAULT_RESULTS, MAX_RESULTS
+from aggregator.config.values import DEFINED_RESULTS, MAX_RESULTS
 from aggregator.errors import ConfigError
 from aggregator.files import in_words, read_within
 from aggregator.inspection import TOOLS_URI
@@ -220,7 +220,7 @@ def _expectation(entry: Value, at: Location, path: Path, document: Document) -> 
         raise _wrong(path, document, at, "has no `query`")
     if len(names) != len(tools) or bool(names) == isinstance(server, str):
         raise _wrong(path, document, at, "needs `expect` with names of tools, or `server`")
-    number = str(DEFAULT_RESULTS) if within is None else within
+    number = str(DEFINED_RESULTS) if within is None else within
     if not isinstance(number, str) or not number.isdecimal() or not _is_possible(number):
         problem = f"`within` must be a number from 1 to {MAX_RESULTS}"
         raise _wrong(path, document, (*at, "within"), problem)

@@ -321,7 +321,7 @@ class SettingsForm(Sheet):
         values.DEFAULT_RESULTS,
         ge=1,
         le=values.MAX_RESULTS,
-        description="Tools a search returns by default.",
+        description="Tools a search returns by default: five of them defined, others on one line.",
     )
     max_result_chars: int = Field(
         values.MAX_RESULT_CHARS,

@@ -37,8 +37,10 @@ MAX_QUEUED = 256
 """Calls that may wait for a server that is busy."""
 CONTEXT_WINDOW = 200_000
 """Tokens a model can hold."""
-DEFAULT_RESULTS = 5
+DEFAULT_RESULTS = 8
 """Tools a search returns unless it asks for another number."""
+DEFINED_RESULTS = 5
+"""Those of them that are defined; the others are told on one line each."""
 MAX_RESULTS = 100
 """Tools that the file, or a search, may ask for."""
 MAX_RESULT_CHARS = 8_000

@@ -45,7 +45,8 @@ def read_finding(result: JsonObject, mine: Sequence[Tool] = ()) -> Finding:
     """Read the result of a search, together with what was found of the author's own tools."""
     facts = as_object(as_object(result.get("_meta")).get(SEARCH_META))
     own = {tool.name for tool in mine}
-    found = (*mine, *read_pool(facts).tools.values())
+    known, referred = read_pool(facts).tools, _referred(facts)
+    found = (*mine, *(tool for name, tool in known.items() if name in referred))
     if not found:
         text = [each for each in read_result(result).parts if isinstance(each, str)]
         return Finding((), "\n".join(text))
@@ -59,11 +60,22 @@ def _remarks(facts: JsonObject, own: Container[object]) -> Iterator[str]:
             continue
         near = ", ".join(map(str, items(each.get("nearest"))))
         yield f"There is no tool {each.get('name')!r}." + (f" The closest: {near}." * bool(near))
+    referred = _referred(facts)
+    if names := [str(each) for each in items(facts.get("matches")) if each not in referred]:
+        yield f'Found as well: {", ".join(names)}. Ask for "select:<name>" to have one.'
     if late := [str(as_object(each).get("name")) for each in items(facts.get(PENDING))]:
         yield f'Not searched yet: {", ".join(late)}. Ask with "wait": 10 to include them.'
 
 
 PENDING = "pending_mcp_servers"
+REFERENCES = "tool_references"
+
+
+def _referred(facts: JsonObject) -> Container[object]:
+    """Return the tools whose definitions a search gives; the others it only names."""
+    references = items(facts.get(REFERENCES))
+    names = {as_object(each).get("tool_name") for each in references}
+    return names if references else {tool.name for tool in read_pool(facts).tools.values()}
 
 
 def _parts(result: JsonObject) -> Iterator[str | Picture]:

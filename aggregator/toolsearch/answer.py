@@ -68,7 +68,7 @@ def tell(found: Found, view: View) -> Answer:
     head = "\n".join([*fitting(list(_head(found, view)), head_room), *frame])
     tail_room = int(view.max_chars * TAIL_SHARE) if head else view.max_chars
     tail = "\n".join(fitting(list(_tail(found, view)), tail_room))
-    others = _OTHERS.format(search=view.search)
+    others = _others(view)
     room = view.max_chars - len(head) - len(tail) - len(others) - 8
     if found.request.names:
         entries = view.catalog.entries.values() if wide else matches
@@ -79,7 +79,8 @@ def tell(found: Found, view: View) -> Answer:
     body = overview(view, room // 2 if matches or offers else room) if wide else ""
     room -= len(body)
     beside = lay_out(offers, view.way, int(room * BESIDE_SHARE) if matches else room)
-    page = lay_out(matches, view.way, room - sum(len(text) + 2 for text in beside.texts.values()))
+    room -= sum(len(text) + 2 for text in beside.texts.values())
+    page = lay_out(matches, view.way, room, found.leading)
     is_whole = len(page.defined) + len(beside.defined) == len(matches) + len(offers)
     told = [page.texts[entry.name] for entry in matches]
     told += [beside.texts[entry.name] for entry in offers]
@@ -88,7 +89,15 @@ def tell(found: Found, view: View) -> Answer:
     return Answer(text[: view.max_chars], facts(found, view), matches, page.defined)
 
 
-_OTHERS = 'For the definition of a tool that has none above, ask {search} for "select:<name>".'
+def _others(view: View) -> str:
+    """Say how to use a tool that is told on one line."""
+    asking = f'ask {view.search} for "select:<name>".'
+    if not view.relaying:
+        return f"For the definition of a tool that has none above, {asking}"
+    return (
+        f"A tool on one line can be called as it is with {view.names.call}; "
+        f"for its definition, {asking}"
+    )
 
 
 def _joined(parts: Iterator[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import NoReturn
 
-from aggregator.config.values import DEFAULT_RESULTS, MAX_RESULTS
+from aggregator.config.values import DEFAULT_RESULTS, DEFINED_RESULTS, MAX_RESULTS
 from aggregator.json import JsonObject, is_array, is_object
 from aggregator.names import RESERVED, MetaTools
 from aggregator.search.query import Keywords, Overview, Query, parse_query
@@ -36,6 +36,8 @@ class SearchRequest:
     queries: tuple[Query, ...] = (Overview(),)
     max_results: int = DEFAULT_RESULTS
     """Matches for each query."""
+    max_defined: int = DEFINED_RESULTS
+    """Those of them that are told with their definitions: all, where a number is asked for."""
     offset: int = 0
     wait: float = 0.0
     """Seconds to give pending servers before answering."""
@@ -93,9 +95,11 @@ def parse_search(
 
     names = any(_is_true(sent.get(key)) for key in _NAMES_KEYS)
     usual = MAX_RESULTS if names else max_results
+    wanted = int(number(_RESULTS_KEYS, usual, 1, MAX_RESULTS))
     return SearchRequest(
         queries=_parse(unique[:MAX_QUERIES]),
-        max_results=int(number(_RESULTS_KEYS, usual, 1, MAX_RESULTS)),
+        max_results=wanted,
+        max_defined=DEFINED_RESULTS if wanted == usual else wanted,
         offset=int(number(("offset", "skip"), 0, 0, MAX_OFFSET)),
         wait=float(number(("wait", "wait_seconds"), 0, 0, MAX_WAIT)),
         notes=tuple(notes),

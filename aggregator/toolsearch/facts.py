@@ -14,7 +14,7 @@ EXPLAIN = "aggregator/explain"
 
 def facts(found: Found, view: View) -> JsonObject:
     """Return what `_meta["aggregator/search"]` of the result says."""
-    known = view.catalog.entries
+    known, leading = view.catalog.entries, found.leading
     told: dict[str, object] = {
         "matches": [entry.name for entry in found.matches],
         "tools": [_tool(entry, view) for entry in found.matches],
@@ -23,7 +23,9 @@ def facts(found: Found, view: View) -> JsonObject:
         "pending_mcp_servers": [_server(each, view) for each in pending(view)],
         "failed_mcp_servers": [_server(each, view) for each in failed(view)],
         "tool_references": [
-            {"type": "tool_reference", "tool_name": entry.name} for entry in found.matches
+            {"type": "tool_reference", "tool_name": entry.name}
+            for entry in found.matches
+            if entry.name in leading
         ],
     }
     if found.offers:

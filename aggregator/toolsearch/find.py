@@ -101,6 +101,13 @@ class Found:
         found = (entry for entry in chain.from_iterable(rounds) if entry is not None)
         return tuple({entry.name: entry for entry in found}.values())
 
+    @property
+    def leading(self) -> frozenset[ToolName]:
+        """The matches that are worth their definitions: of each ranking those at its head."""
+        most = self.request.max_defined
+        heads = (each.entries[: most if each.ranked else None] for each in self.results)
+        return frozenset(entry.name for entry in chain.from_iterable(heads))
+
 
 def search(request: SearchRequest, view: View) -> Found:
     """Answer each query of a request."""

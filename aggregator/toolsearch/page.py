@@ -1,9 +1,10 @@
 """The matches of a search in the characters there are for them.
 
-The best stand in full, the next as one-line signatures, the rest as names.
+The best stand in full, the next as one-line signatures, and where there is no room for those as
+names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from aggregator.catalog import ToolEntry
@@ -36,24 +37,39 @@ class Page(NamedTuple):
     defined: tuple[ToolEntry, ...]
 
 
-def lay_out(matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int) -> Page:
-    """Give each match as much text as there is room for."""
+def lay_out(
+    matches: Sequence[ToolEntry],
+    way: Callable[[ToolEntry], Way],
+    room: int,
+    leading: Container[ToolName] | None = None,
+) -> Page:
+    """Give each match as much text as there is room for; where some lead, the others a line."""
     effort = Effort()
-    in_full = _in_full(matches, way, room, effort.part(3))
-    return in_full or _Layout(matches, way, room, effort).page()
+    best = [each for each in matches if leading is None or each.name in leading]
+    in_full = _in_full(matches, best, way, room, effort.part(3))
+    return in_full or _Layout(matches, best, way, room, effort).page()
 
 
 def _in_full(
-    matches: Sequence[ToolEntry], way: Callable[[ToolEntry], Way], room: int, effort: Effort
+    matches: Sequence[ToolEntry],
+    best: Sequence[ToolEntry],
+    way: Callable[[ToolEntry], Way],
+    room: int,
+    effort: Effort,
 ) -> Page | None:
-    """Define every match in full, if there is room."""
+    """Define the best in full and sign the others, if there is room."""
     texts: dict[ToolName, str] = {}
+    defined = {entry.name for entry in best}
     for entry in matches:
-        texts[entry.name] = definition(entry, way(entry), FULL, room, _part(effort, matches))
+        part = _part(effort, matches)
+        if entry.name in defined:
+            texts[entry.name] = definition(entry, way(entry), FULL, room, part)
+        else:
+            texts[entry.name] = signature(entry, part)
         room -= len(texts[entry.name]) + 2
         if room < 0:
             return None
-    return Page(texts, tuple(matches))
+    return Page(texts, tuple(best))
 
 
 def _part(effort: Effort, sharing: Sequence[ToolEntry]) -> Effort:
@@ -67,11 +83,13 @@ class _Layout:
     def __init__(
         self,
         matches: Sequence[ToolEntry],
+        best: Sequence[ToolEntry],
         way: Callable[[ToolEntry], Way],
         room: int,
         effort: Effort,
     ) -> None:
         self._matches = matches
+        self._best = best[:MAX_DEFINED]
         self._way = way
         self._room = room
         self._signing, self._defining = effort.part(2), effort.part(2)
@@ -81,7 +99,7 @@ class _Layout:
 
     def page(self) -> Page:
         """Define the best, sign the next, then spend what is left on the best again."""
-        best = self._matches[:MAX_DEFINED]
+        best = self._best
         for entry in best[:1]:
             self._put(entry, self._squeezed(entry))
             self._defined.add(entry.name)

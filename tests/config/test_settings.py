@@ -15,7 +15,7 @@ def test_a_file_that_says_nothing_gets_the_defaults() -> None:
         tool_search=ToolSearchMode(0),
         context_window=200_000,
         surface="auto",
-        max_results=5,
+        max_results=8,
         max_result_chars=8_000,
         max_loaded=40,
         relist_wait=0.4,

@@ -267,6 +267,19 @@ def test_a_finding_says_which_servers_are_not_there_yet() -> None:
     assert "Not searched yet: jira" in found.remark
 
 
+def test_a_finding_loads_what_is_defined_and_names_the_rest() -> None:
+    facts = {
+        "matches": ["a__b", "a__c"],
+        "tools": [{"name": "a__b"}, {"name": "a__c"}],
+        "tool_references": [reference("a__b")],
+    }
+
+    found = read_finding({"_meta": {"aggregator/search": facts}})
+
+    assert [tool.name for tool in found.tools] == ["a__b"]
+    assert found.remark == 'Found as well: a__c. Ask for "select:<name>" to have one.'
+
+
 def test_the_authors_own_tools_are_found_by_the_scores_people_know() -> None:
     tools = {
         name: Tool(name, about, {})

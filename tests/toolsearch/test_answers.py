@@ -274,11 +274,11 @@ def test_of_several_needs_each_says_plainly_that_there_is_more():
 def test_offset_goes_on_where_an_answer_ended():
     view = view_of({"many": ready("many", *(tool(f"get_thing_{n}") for n in range(12)))})
 
-    first, second = ask(view, "thing"), ask(view, "thing", offset=5)
+    first, second = ask(view, "thing"), ask(view, "thing", offset=8)
 
-    assert '5 tools for "thing", best first. There are more: ask with "offset": 5.' in first.text
+    assert '8 tools for "thing", best first. There are more: ask with "offset": 8.' in first.text
     assert not {*names(first)} & {*names(second)}
-    assert '"offset"' not in ask(view, "thing", offset=10).text
+    assert '"offset"' not in second.text
     assert 'No more tools for "thing" after the first 40.' in ask(view, "thing", offset=40).text
 
 
@@ -298,6 +298,58 @@ def test_what_does_not_fit_in_full_comes_as_signature_then_as_name():
     assert f"- {found.matches[-1].name}\n" in found.text
     assert 'ask ToolSearch for "select:<name>"' in found.text
     assert 6000 < len(found.text) <= 8000
+
+
+def test_the_first_five_are_defined_and_the_next_three_told_on_a_line_each():
+    tools = (tool(f"get_thing_{n}", "Get it.", id=text(required=True)) for n in range(12))
+    view = view_of({"many": ready("many", *tools)})
+
+    found = ask(view, "thing")
+
+    assert found.shown == found.matches[:5]
+    assert [found.text.count(f"## {each.name} (") for each in found.matches] == [1] * 5 + [0] * 3
+    lines = found.text.splitlines()
+    assert all(f"- {each.name} | (id: string) Get it." in lines for each in found.matches[5:])
+    assert "A tool on one line can be called as it is with CallTool" in found.text
+    assert found.meta["matches"] == [each.name for each in found.matches]
+    assert [each["name"] for each in found.meta["tools"]] == found.meta["matches"]
+    referred = [each["tool_name"] for each in found.meta["tool_references"]]
+    assert referred == found.meta["matches"][:5]
+
+
+def test_who_asks_for_a_number_has_all_of_them_in_full():
+    tools = (tool(f"get_thing_{n}", "Get it.") for n in range(12))
+    view = view_of({"many": ready("many", *tools)})
+
+    assert len(ask(view, "thing", max_results=12).shown) == 12
+    assert len(ask(view, "thing", max_results=3).shown) == 3
+    assert len(ask(view, "thing", max_results=8).shown) == 5
+    assert len(ask(view, "select:" + ",".join(f"get_thing_{n}" for n in range(9))).shown) == 9
+
+
+def test_large_definitions_leave_room_for_the_lines_of_the_others():
+    big = {f"parameter{each}": text(description="word " * 30) for each in range(12)}
+    tools = (tool(f"get_thing_{n}", "Get it. " * 90, **big) for n in range(12))
+    view = view_of({"many": ready("many", *tools)})
+
+    found = ask(view, "thing")
+
+    assert len(found.matches) == 8
+    assert found.shown == found.matches[: len(found.shown)]
+    assert 3 <= len(found.shown) <= 5
+    signed = [each for each in found.matches if f"- {each.name} | (parameter0?: " in found.text]
+    assert (*found.shown, *signed) == found.matches
+    assert len(found.text) <= 8000
+
+
+def test_a_client_whose_model_cannot_relay_is_told_to_ask_for_the_others():
+    tools = (tool(f"get_thing_{n}", "Get it.") for n in range(12))
+    view = view_of({"many": ready("many", *tools)}, relaying=False)
+
+    found = ask(view, "thing")
+
+    assert "CallTool" not in found.text
+    assert 'has none above, ask ToolSearch for "select:<name>"' in found.text
 
 
 def test_a_signature_with_many_parameters_leaves_out_the_optional_ones_at_the_end():

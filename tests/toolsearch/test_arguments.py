@@ -49,10 +49,10 @@ def test_a_query_is_read_in_whatever_shape_it_comes(sent: object, queries: tuple
         (-5, 1),
         (10**400, 100),
         ("1e999", 100),
-        (None, 5),
-        ("many", 5),
-        (True, 5),
-        (float("nan"), 5),
+        (None, 8),
+        ("many", 8),
+        (True, 8),
+        (float("nan"), 8),
     ],
 )
 def test_max_results_is_brought_into_range(sent: object, read: int):
@@ -61,7 +61,7 @@ def test_max_results_is_brought_into_range(sent: object, read: int):
 
 def test_a_number_that_is_none_is_told():
     assert parse_search({"max_results": "many"}).notes == (
-        "`max_results` was not a number; 5 was used.",
+        "`max_results` was not a number; 8 was used.",
     )
 
 

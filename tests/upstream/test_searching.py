@@ -160,3 +160,37 @@ async def test_only_tools_whose_definition_is_in_the_answer_join_the_list() -> N
     assert loaded
     assert loaded == [f"db__{name}" for name in many if f"## db__{name} " in text]
     assert len(loaded) <= 20
+
+
+async def test_of_a_usual_search_the_five_that_are_defined_join_the_list() -> None:
+    several = [f"read_{number}" for number in range(12)]
+
+    async with aggregating({"db": connect_to(Peer(*several))}) as upstream:
+        await ready(upstream)
+        async with listing(upstream, "opencode") as client:
+            text = await client.search("read")
+
+    loaded = client.offered[len(META) :]
+    assert loaded == [f"db__read_{number}" for number in range(5)]
+    assert [f"db__read_{number}" for number in range(12) if f"\n- db__read_{number} |" in text] == [
+        "db__read_5",
+        "db__read_6",
+        "db__read_7",
+    ]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_tool_that_is_told_on_a_line_can_be_called_as_it_stands_there(era: Era) -> None:
+    several = [f"read_{number}" for number in range(12)]
+
+    async with aggregating({"db": connect_to(Peer(*several))}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            found = await client.call_tool("ToolSearch", {"query": "read"})
+            matches: list[str] = (found.meta or {})["aggregator/search"]["matches"]
+            last = {"name": matches[-1], "arguments": dict[str, object]()}
+            called = await client.call_tool("CallTool", last)
+
+    assert len(matches) == 8
+    assert f"\n- {matches[-1]} |" in text_of(found)
+    assert text_of(called) == "read_7: {}"
