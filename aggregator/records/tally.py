@@ -102,7 +102,13 @@ class _Query(NamedTuple):
     session: str
     query: str
     found: tuple[str, ...]
+    others: int
+    """What else it found: prompts, skills, resources."""
     offset: int
+
+    @property
+    def is_hit(self) -> bool:
+        return bool(self.found or self.others)
 
 
 class _Read:
@@ -150,10 +156,10 @@ def tally(lines: Iterable[str], file: str, since: float = 0.0) -> Tally:
     """Sum up what was counted of one configuration from a time on."""
     read = _Read(lines, file, since)
     known = [call for call in read.calls if call.tool]
-    nothing = Counter(each.query for each in read.queries if not each.found and not each.offset)
+    nothing = Counter(each.query for each in read.queries if not (each.is_hit or each.offset))
     searches = Searches(
         len(read.queries),
-        sum(1 for each in read.queries if each.found),
+        sum(each.is_hit for each in read.queries),
         tuple(_followed(read.queries, read.calls)),
         tuple(nothing.most_common()),
         read.search_tokens,
@@ -225,6 +231,8 @@ def _call(line: dict[str, Any], at: float) -> _Call:
 
 
 def _queries(line: dict[str, Any], at: float) -> Iterator[_Query]:
-    for query, found in items(line["answers"]):
-        names = tuple(map(str, items(found)))
-        yield _Query(at, str(line["session"]), str(query), names, int(line.get("offset", 0)))
+    offset = int(line.get("offset", 0))
+    for answer in items(line["answers"]):
+        query, found, *others = items(answer)
+        names, rest = tuple(map(str, items(found))), sum(map(int, others))
+        yield _Query(at, str(line["session"]), str(query), names, rest, offset)

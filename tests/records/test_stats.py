@@ -27,6 +27,7 @@ from aggregator.records.tally import Followed, Lists, Use, percentile, tally
 from aggregator.secrecy import Redaction
 from aggregator.upstream.server import Upstream
 from tests.peers import Context, Peer, aggregating, connect_to, ready, visiting
+from tests.stories.test_offers import Library
 
 pytestmark = pytest.mark.anyio
 
@@ -105,6 +106,23 @@ async def test_a_scripted_session_is_counted_exactly(client_era: Era, tmp_path: 
         line["tokens"] for line in lines(tmp_path) if line["event"] == "search"
     )
     assert (found.lost, found.damaged) == (0, 0)
+
+
+async def test_a_search_that_finds_a_prompt_alone_has_found_something(
+    client_era: Era, server_era: Era, tmp_path: Path
+) -> None:
+    library = Library("list_code")
+    async with aggregating({"github": connect_to(library, server_era)}) as upstream:
+        async with counting(upstream, tmp_path):
+            await ready(upstream)
+            async with visiting(upstream, client_era) as client:
+                await client.call_tool("ToolSearch", {"query": "kind:prompt review"})
+                await client.call_tool("ToolSearch", {"query": "zzzzqqqq"})
+
+    found = tally(Segments(tmp_path).read(0.0), file_mark(CONFIG))
+
+    assert (found.searches.queries, found.searches.hits) == (2, 1)
+    assert found.searches.nothing == (("zzzzqqqq", 1),)
 
 
 async def test_nothing_of_what_was_said_is_kept(client_era: Era, tmp_path: Path) -> None:
