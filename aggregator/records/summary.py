@@ -74,6 +74,17 @@ def document(
             for each in idle
         ],
         "unseenServers": list(unseen),
+        "days": [
+            {
+                "date": each.date,
+                "calls": each.calls,
+                "errors": each.errors,
+                "queries": each.queries,
+                "tokensSaved": each.saved,
+                "searchTokens": each.cost,
+            }
+            for each in found.days
+        ],
         "lost": found.lost,
         "damaged": found.damaged,
     }
