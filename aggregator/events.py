@@ -85,6 +85,13 @@ class Answer(NamedTuple):
     query: str
     found: tuple[str, ...]
     """Tools, the best first."""
+    others: int = 0
+    """What else it found: prompts, skills, resources."""
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether it found anything at all."""
+        return bool(self.found or self.others)
 
 
 class Searched(NamedTuple):

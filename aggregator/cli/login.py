@@ -2,21 +2,17 @@
 
 import argparse
 import os
-import shlex
 import stat
-import subprocess
-import sys
-import webbrowser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from threading import Thread
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.abc
 from anyio import to_thread
 
+from aggregator.cli.browser import open_browser
 from aggregator.cli.config_file import read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.opening import chosen, place
@@ -153,7 +149,7 @@ class _Desk:
         host = urlsplit(self._server.url or "").hostname
         what = f"log in to {self._server.name} ({host}, by {issuer})"
         opened = self._opens_browser and await to_thread.run_sync(
-            _open_browser, address, self._environment.variables
+            open_browser, address, self._environment.variables
         )
         note = self._environment.note
         if opened:
@@ -187,41 +183,6 @@ class _Desk:
         except (OSError, ValueError):
             return False
         return self._environment.stdin.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def _open_browser(address: str, variables: Mapping[str, str]) -> bool:
-    """Open a browser that a person can see; say whether there is one."""
-    if command := variables.get("BROWSER"):
-        words = [each.replace("%s", address) for each in shlex.split(command)]
-        words += [] if "%s" in command else [address]
-        return _start(words, variables)
-    remote = "SSH_CONNECTION" in variables or "SSH_TTY" in variables
-    screen = variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY")
-    if sys.platform not in ("darwin", "win32") and not screen:
-        # One for the terminal would take it from us.
-        return False
-    try:
-        return not (remote and not screen) and webbrowser.open(address)
-    except webbrowser.Error:
-        return False
-
-
-def _start(words: list[str], variables: Mapping[str, str]) -> bool:
-    quiet = subprocess.DEVNULL
-    try:
-        process = subprocess.Popen(  # noqa: S603 - it is what the person has chosen
-            words,
-            stdin=quiet,
-            stdout=quiet,
-            stderr=quiet,
-            env=dict(variables),
-            start_new_session=True,
-        )
-    except OSError:
-        return False
-    # It stays for as long as the person likes, and is missed by nobody.
-    Thread(target=process.wait, daemon=True).start()
-    return True
 
 
 def _listing(config: Config, logins: Logins, environment: Environment, *, as_data: bool) -> str:

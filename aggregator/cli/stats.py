@@ -3,9 +3,8 @@
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import anyio
 
@@ -16,13 +15,13 @@ from aggregator.cli.opening import place
 from aggregator.cli.pages import as_json, columns, counted
 from aggregator.cli.paper import Paper
 from aggregator.config import Config
-from aggregator.exposure import approximate_tokens, tokens_of_text
 from aggregator.fleet.shelf import open_shelf
 from aggregator.memory import state_path
 from aggregator.names import ServerName
 from aggregator.records.keeping import stats_path
 from aggregator.records.segments import DAYS, Segments
 from aggregator.records.stats import file_mark
+from aggregator.records.summary import Unused, document, unused
 from aggregator.records.tally import Tally, Use, proposed, tally
 
 SHOWN = 10
@@ -30,19 +29,6 @@ SHOWN = 10
 PROPOSED = 5
 """Searches that are proposed for `searches.yaml`."""
 DAY = 24 * 3600.0
-
-
-class Unused(NamedTuple):
-    """A server, and what of it nobody has called."""
-
-    server: ServerName
-    tools: tuple[str, ...]
-    tokens: int
-    """What their definitions are worth."""
-    is_whole: bool
-    """Whether it is all that the server has."""
-    listed: int
-    """Tokens by which each list would be shorter without the server."""
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -54,13 +40,13 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     since: float = time.time() - DAYS * DAY if options.since is None else options.since
     found = tally(Segments(stats_path(state)).read(since), file_mark(config.path), since)
     entries = anyio.run(_known, state, config)
-    unused = list(_unused(found, entries, config))
+    idle = list(unused(found, entries, config))
     if options.json:
         unseen = [name for name in config.enabled if name not in entries]
-        environment.say(as_json(_document(found, unused, unseen, since)))
+        environment.say(as_json(document(found, idle, unseen, since)))
     else:
         _remark(config, environment)
-        environment.say(_page(found, unused, options, environment.paper))
+        environment.say(_page(found, idle, options, environment.paper))
     return ExitStatus.FINE
 
 
@@ -77,86 +63,7 @@ async def _known(state: Path, config: Config) -> dict[ServerName, tuple[ToolEntr
     return {name: sheet.ready.entries for name, sheet in sheets.items() if sheet is not None}
 
 
-def _unused(
-    found: Tally, entries: Mapping[ServerName, Sequence[ToolEntry]], config: Config
-) -> Iterator[Unused]:
-    """Yield what was never called of each server, first what costs the most."""
-    used = {use.name for use in found.tools}
-    idle = [_idle(name, own, used, config) for name, own in entries.items()]
-    left = [each for each in idle if each.tools]
-    yield from sorted(left, key=lambda each: (not each.is_whole, -each.listed, -each.tokens))
-
-
-def _idle(name: ServerName, entries: Sequence[ToolEntry], used: set[str], config: Config) -> Unused:
-    idle = [entry for entry in entries if entry.name not in used]
-    is_full = config.settings.tool_search.never
-    listed = sum(approximate_tokens(each) for each in entries if each.always_load or is_full)
-    # Its line in what the search says of itself.
-    told = tokens_of_text(len(name) + len(config.servers[name].description))
-    return Unused(
-        name,
-        tuple(entry.name for entry in idle),
-        sum(map(approximate_tokens, idle)),
-        len(idle) == len(entries),
-        listed + (0 if is_full else told),
-    )
-
-
-def _document(
-    found: Tally, unused: Sequence[Unused], unseen: Sequence[str], since: float
-) -> dict[str, Any]:
-    searches = found.searches
-    return {
-        "since": _moment(since),
-        "first": None if found.first is None else _moment(found.first),
-        "calls": found.calls,
-        "errors": found.errors,
-        "unknownTools": found.unknown,
-        "tools": [_use(use) for use in found.tools],
-        "servers": [_use(use) for use in found.servers],
-        "searches": {
-            "queries": searches.queries,
-            "hits": searches.hits,
-            "followed": [each._asdict() for each in searches.followed],
-            "foundNothing": [{"query": query, "times": n} for query, n in searches.nothing],
-            "tokens": searches.tokens,
-        },
-        "lists": {
-            "served": found.lists.served,
-            "weighed": found.lists.weighed,
-            "tokensSaved": found.lists.tokens,
-        },
-        "proposedSearches": [
-            {"query": each.query, "expect": each.tool, "within": each.rank}
-            for each in proposed(found)
-        ],
-        "unused": [
-            {
-                "server": each.server,
-                "tools": list(each.tools),
-                "tokens": each.tokens,
-                "whole": each.is_whole,
-                "savedByDropping": each.listed if each.is_whole else 0,
-            }
-            for each in unused
-        ],
-        "unseenServers": list(unseen),
-        "lost": found.lost,
-        "damaged": found.damaged,
-    }
-
-
-def _use(use: Use) -> dict[str, Any]:
-    milliseconds = {"p50": use.p50, "p95": use.p95}
-    counts = {"calls": use.calls, "errors": use.errors, "milliseconds": milliseconds}
-    return {"name": use.name, "server": use.server, **counts}
-
-
-def _moment(at: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
-
-
-def _page(found: Tally, unused: Sequence[Unused], options: argparse.Namespace, paper: Paper) -> str:
+def _page(found: Tally, idle: Sequence[Unused], options: argparse.Namespace, paper: Paper) -> str:
     if found.first is None:
         return paper.fill(
             "Nothing has been counted yet: this fills as a client uses the aggregator.", hanging=""
@@ -167,7 +74,7 @@ def _page(found: Tally, unused: Sequence[Unused], options: argparse.Namespace, p
         _table("TOOL", found.tools, paper),
         "\n".join(paper.fill(line) for line in _nothing(found, options)),
         _proposed(found),
-        _dispensable(unused, paper),
+        _dispensable(idle, paper),
         "\n".join(paper.fill(line) for line in _gaps(found)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -235,9 +142,9 @@ def _proposed(found: Tally) -> str:
     return "\n".join(["For `searches.yaml` (see `aggregator check --searches`):", *lines])
 
 
-def _dispensable(unused: Sequence[Unused], paper: Paper) -> str:
-    whole = [each for each in unused if each.is_whole]
-    single = sum(len(each.tools) for each in unused if not each.is_whole)
+def _dispensable(idle: Sequence[Unused], paper: Paper) -> str:
+    whole = [each for each in idle if each.is_whole]
+    single = sum(len(each.tools) for each in idle if not each.is_whole)
     parts: list[str] = []
     if whole:
         parts.append(

@@ -66,7 +66,7 @@ class Metrics:
             case Searched():
                 self._search_tokens += tokens_of_text(event.characters)
                 for answer in event.answers:
-                    self._searches["found" if answer.found else "nothing"] += 1
+                    self._searches["found" if answer.is_hit else "nothing"] += 1
             case ListServed():
                 self._lists_served += 1
                 self._lists.append(event)

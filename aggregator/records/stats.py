@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.catalog import Catalog
-from aggregator.events import CallEnded, ListServed, Searched
+from aggregator.events import Answer, CallEnded, ListServed, Searched
 from aggregator.exposure import approximate_tokens, tokens_of, tokens_of_text
 from aggregator.secrecy import Redaction
 
@@ -44,7 +44,7 @@ def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
             milliseconds = round(event.seconds * 1000, 1)
             return {**line, "event": "call", **known, "outcome": event.outcome, "ms": milliseconds}
         case Searched():
-            answers = [[redact(each.query), list(each.found)] for each in event.answers]
+            answers = [_answer(each, redact) for each in event.answers]
             tokens = tokens_of_text(event.characters)
             paged = {"offset": event.offset} if event.offset else {}
             return {**line, "event": "search", "answers": answers, "tokens": tokens, **paged}
@@ -52,6 +52,11 @@ def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
             # While some may still come, it is not known what a list would have been without us.
             of = None if event.catalog.pending else _all(event.catalog)
             return {**line, "event": "list", "tokens": sum(map(tokens_of, event.tools)), "of": of}
+
+
+def _answer(answer: Answer, redact: Redaction) -> list[Any]:
+    others = [answer.others] if answer.others else []
+    return [redact(answer.query), list(answer.found), *others]
 
 
 def _all(catalog: Catalog) -> int:

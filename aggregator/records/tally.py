@@ -1,6 +1,7 @@
 """What the lines of stats come to: calls, searches and what lists have saved."""
 
 import json
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
@@ -64,6 +65,25 @@ class Lists(NamedTuple):
         return Lists(self.served + 1, self.weighed + 1, self.tokens + int(of) - int(listed))
 
 
+class Day(NamedTuple):
+    """What was counted on one day, by the clock of this machine."""
+
+    date: str
+    calls: int = 0
+    errors: int = 0
+    queries: int = 0
+    saved: int = 0
+    """Tokens that lists were shorter by."""
+    cost: int = 0
+    """Tokens of answers to searches."""
+
+    def __add__(self, other: object) -> "Day":
+        """Return the same day with more counted."""
+        if not isinstance(other, Day):
+            return NotImplemented
+        return Day(self.date, *(a + b for a, b in zip(self[1:], other[1:], strict=True)))
+
+
 class Tally(NamedTuple):
     """All that was counted."""
 
@@ -82,6 +102,8 @@ class Tally(NamedTuple):
     """Events that were too many to be written."""
     damaged: int
     """Lines that cannot be read."""
+    days: tuple[Day, ...] = ()
+    """Those on which something happened, the first of them first."""
 
 
 class _Call(NamedTuple):
@@ -102,7 +124,13 @@ class _Query(NamedTuple):
     session: str
     query: str
     found: tuple[str, ...]
+    others: int
+    """What else it found: prompts, skills, resources."""
     offset: int
+
+    @property
+    def is_hit(self) -> bool:
+        return bool(self.found or self.others)
 
 
 class _Read:
@@ -116,6 +144,7 @@ class _Read:
         self.first: float | None = None
         self.lost = 0
         self.damaged = 0
+        self.days: dict[str, Day] = {}
         for text in lines:
             try:
                 self._read(text, file, since)
@@ -133,27 +162,37 @@ class _Read:
         self.first = at if self.first is None else min(at, self.first)
         match line["event"]:
             case "call":
-                self.calls.append(_call(line, at))
+                call = _call(line, at)
+                self.calls.append(call)
+                self._add(at, calls=1, errors=int(call.is_error))
             case "search":
-                self.queries.extend(_queries(line, at))
-                self.search_tokens += int(line["tokens"])
+                queries, tokens = list(_queries(line, at)), int(line["tokens"])
+                self.queries.extend(queries)
+                self.search_tokens += tokens
+                self._add(at, queries=len(queries), cost=tokens)
             case "list":
+                before = self.lists.tokens
                 self.lists = self.lists.with_one(line["tokens"], line["of"])
+                self._add(at, saved=self.lists.tokens - before)
             case "lost":
                 self.lost += int(line["count"])
             case _:
                 # Of a later version.
                 pass
 
+    def _add(self, at: float, **counts: int) -> None:
+        date = time.strftime("%Y-%m-%d", time.localtime(at))
+        self.days[date] = self.days.get(date, Day(date)) + Day(date, **counts)
+
 
 def tally(lines: Iterable[str], file: str, since: float = 0.0) -> Tally:
     """Sum up what was counted of one configuration from a time on."""
     read = _Read(lines, file, since)
     known = [call for call in read.calls if call.tool]
-    nothing = Counter(each.query for each in read.queries if not each.found and not each.offset)
+    nothing = Counter(each.query for each in read.queries if not (each.is_hit or each.offset))
     searches = Searches(
         len(read.queries),
-        sum(1 for each in read.queries if each.found),
+        sum(each.is_hit for each in read.queries),
         tuple(_followed(read.queries, read.calls)),
         tuple(nothing.most_common()),
         read.search_tokens,
@@ -169,6 +208,7 @@ def tally(lines: Iterable[str], file: str, since: float = 0.0) -> Tally:
         read.first,
         read.lost,
         read.damaged,
+        tuple(day for _, day in sorted(read.days.items())),
     )
 
 
@@ -225,6 +265,8 @@ def _call(line: dict[str, Any], at: float) -> _Call:
 
 
 def _queries(line: dict[str, Any], at: float) -> Iterator[_Query]:
-    for query, found in items(line["answers"]):
-        names = tuple(map(str, items(found)))
-        yield _Query(at, str(line["session"]), str(query), names, int(line.get("offset", 0)))
+    offset = int(line.get("offset", 0))
+    for answer in items(line["answers"]):
+        query, found, *others = items(answer)
+        names, rest = tuple(map(str, items(found))), sum(map(int, others))
+        yield _Query(at, str(line["session"]), str(query), names, rest, offset)

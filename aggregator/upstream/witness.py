@@ -180,7 +180,7 @@ def origin_of(request: Request, stream: Stream) -> Origin:
 
 def _answer(result: Result, redact: Callable[[], Redaction]) -> Answer:
     found = tuple(entry.name for entry in result.entries)
-    return Answer(_short(result.query.text, redact), found)
+    return Answer(_short(result.query.text, redact), found, len(result.offers))
 
 
 def _short(text: str, redact: Callable[[], Redaction]) -> str:

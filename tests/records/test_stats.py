@@ -2,6 +2,7 @@
 
 import gc
 import json
+import time
 import weakref
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,10 +24,11 @@ from aggregator.names import ServerName
 from aggregator.records.keeping import keep_stats
 from aggregator.records.segments import Segments
 from aggregator.records.stats import file_mark, lines_of
-from aggregator.records.tally import Followed, Lists, Use, percentile, tally
+from aggregator.records.tally import Day, Followed, Lists, Use, percentile, tally
 from aggregator.secrecy import Redaction
 from aggregator.upstream.server import Upstream
 from tests.peers import Context, Peer, aggregating, connect_to, ready, visiting
+from tests.stories.test_offers import Library
 
 pytestmark = pytest.mark.anyio
 
@@ -105,6 +107,25 @@ async def test_a_scripted_session_is_counted_exactly(client_era: Era, tmp_path: 
         line["tokens"] for line in lines(tmp_path) if line["event"] == "search"
     )
     assert (found.lost, found.damaged) == (0, 0)
+    counts = [sum(each) for each in zip(*(day[1:] for day in found.days), strict=True)]
+    assert counts == [7, 2, 3, found.lists.tokens, found.searches.tokens]
+
+
+async def test_a_search_that_finds_a_prompt_alone_has_found_something(
+    client_era: Era, server_era: Era, tmp_path: Path
+) -> None:
+    library = Library("list_code")
+    async with aggregating({"github": connect_to(library, server_era)}) as upstream:
+        async with counting(upstream, tmp_path):
+            await ready(upstream)
+            async with visiting(upstream, client_era) as client:
+                await client.call_tool("ToolSearch", {"query": "kind:prompt review"})
+                await client.call_tool("ToolSearch", {"query": "zzzzqqqq"})
+
+    found = tally(Segments(tmp_path).read(0.0), file_mark(CONFIG))
+
+    assert (found.searches.queries, found.searches.hits) == (2, 1)
+    assert found.searches.nothing == (("zzzzqqqq", 1),)
 
 
 async def test_nothing_of_what_was_said_is_kept(client_era: Era, tmp_path: Path) -> None:
@@ -266,3 +287,23 @@ def test_percentiles_are_values_that_occurred() -> None:
 
     assert (percentile(values, 0.5), percentile(values, 0.95)) == (50.0, 95.0)
     assert (percentile([7.0], 0.95), percentile([], 0.5)) == (7.0, 0.0)
+
+
+def test_each_day_has_its_own_sums() -> None:
+    noon = time.mktime((2026, 3, 1, 12, 0, 0, 0, 0, -1))
+    call = {"event": "call", "server": "a", "tool": "a__b", "outcome": "ok", "ms": 1}
+    told: list[tuple[float, dict[str, Any]]] = [
+        (noon, call),
+        (noon, {**call, "outcome": "tool-error"}),
+        (noon + 24 * 3600, {"event": "search", "answers": [["x", []]], "tokens": 5}),
+        (noon + 24 * 3600, {"event": "list", "tokens": 10, "of": 110}),
+        (noon + 24 * 3600, {"event": "list", "tokens": 10, "of": None}),
+    ]
+    written = [json.dumps({"file": "f", "at": at, "session": "1", **each}) for at, each in told]
+
+    found = tally(reversed(written), "f")
+
+    assert found.days == (
+        Day("2026-03-01", calls=2, errors=1),
+        Day("2026-03-02", queries=1, saved=100, cost=5),
+    )
