@@ -8,9 +8,10 @@ from aggregator.toolsearch.arguments import (
     parse_call,
     parse_search,
 )
+from aggregator.toolsearch.concern import asked_of, awaited
 from aggregator.toolsearch.conform import Conformed, conform
 from aggregator.toolsearch.facts import EXPLAIN
-from aggregator.toolsearch.find import Explained, Found, Missing, Result, asked_of, awaited, search
+from aggregator.toolsearch.find import Explained, Found, Missing, Result, search
 from aggregator.toolsearch.offer import definitions, instructions
 from aggregator.toolsearch.refusal import unfit
 from aggregator.toolsearch.view import View

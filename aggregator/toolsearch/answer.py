@@ -15,17 +15,9 @@ from aggregator.names import ServerName
 from aggregator.search.query import Keywords, Query
 from aggregator.search.repair import nearest
 from aggregator.toolsearch.arguments import SearchRequest
+from aggregator.toolsearch.concern import asked_of, servers_named, unknown_servers, unready
 from aggregator.toolsearch.facts import facts
-from aggregator.toolsearch.find import (
-    Found,
-    Missing,
-    Result,
-    asked_of,
-    copies,
-    servers_named,
-    unknown_servers,
-    unready,
-)
+from aggregator.toolsearch.find import Found, Missing, Result, copies
 from aggregator.toolsearch.offer import MAX_WAIT
 from aggregator.toolsearch.page import lay_out
 from aggregator.toolsearch.status import failed, menu, overview, pending, problem

@@ -19,10 +19,8 @@ from mcp.client.auth import (
 from mcp.client.auth.utils import issuers_match
 from mcp.shared.auth import (
     AuthorizationCodeResult,
-    OAuthClientInformationFull,
     OAuthClientMetadata,
     OAuthMetadata,
-    OAuthToken,
 )
 from pydantic import AnyUrl
 
@@ -30,9 +28,10 @@ from aggregator.config.oauth import OAuth
 from aggregator.downstream.login.callback import Callback, LoginError
 from aggregator.downstream.login.challenge import challenge
 from aggregator.downstream.login.credentials import RenewalError
+from aggregator.downstream.login.desk import Desk, as_kept, end_of, known_client
 from aggregator.downstream.login.discovery import astray, covers, origin
 from aggregator.downstream.login.presets import Preset, preset
-from aggregator.downstream.login.record import Client, Login
+from aggregator.downstream.login.record import Login
 from aggregator.downstream.login.renewal import Refused, Reply, Unavailable, outcome, quoted
 from aggregator.downstream.transport import Undelivered
 
@@ -48,26 +47,6 @@ Show = Callable[[str, str], Awaitable[None]]
 
 # It logs what it raises, and some of that with what it was answered.
 logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL + 1)
-
-
-class _Desk:
-    """What the SDK keeps during one login."""
-
-    def __init__(self, client: OAuthClientInformationFull | None) -> None:
-        self.client = client
-        self.tokens: OAuthToken | None = None
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return self.tokens
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 class Interview:
@@ -100,7 +79,7 @@ class Interview:
         """The scopes that a person was asked for."""
         self._turn = anyio.Lock()
         self._obtained_at = 0.0
-        self._desk = _Desk(_client(oauth, known, callback.uri))
+        self._desk = Desk(known_client(oauth, known, callback.uri))
         self._provider = OAuthClientProvider(
             url,
             OAuthClientMetadata(
@@ -165,10 +144,10 @@ class Interview:
             issuer=str(metadata.issuer) if metadata else base,
             token_endpoint=str(metadata.token_endpoint) if metadata else f"{base}/token",
             revocation_endpoint=str(revocation) if revocation else None,
-            client=_kept(client, self._oauth),
+            client=as_kept(client, self._oauth),
             access_token=tokens.access_token,
             obtained_at=self._obtained_at,
-            expires_at=_end(tokens, self._obtained_at),
+            expires_at=end_of(tokens, self._obtained_at),
             refresh_token=tokens.refresh_token,
             scope=tokens.scope or "",
             resource=self._resource(),
@@ -349,45 +328,6 @@ def _check_tokens(answer: httpx2.Response) -> None:
             raise LoginError(f"its authorisation server gives no token: {reason}")
         case _:
             return
-
-
-def _client(oauth: OAuth, known: Login | None, uri: str) -> OAuthClientInformationFull | None:
-    """Return what we are known as: what the file says, or what was registered before."""
-    if oauth.client_id is not None:
-        return OAuthClientInformationFull(
-            client_id=oauth.client_id,
-            client_secret=oauth.client_secret,
-            redirect_uris=[AnyUrl(uri)],
-            token_endpoint_auth_method="client_secret_basic" if oauth.client_secret else "none",
-        )
-    client = known.client if known else None
-    # One that is refused, or that a browser would come back to elsewhere, is of no use any more.
-    if known is None or client is None or not client.is_registered:
-        return None
-    if known.lost == "invalid_client" or uri not in client.redirect_uris:
-        return None
-    return OAuthClientInformationFull(
-        client_id=client.id,
-        client_secret=client.secret,
-        redirect_uris=[AnyUrl(each) for each in client.redirect_uris],
-        token_endpoint_auth_method=client.method,
-        issuer=known.issuer,
-    )
-
-
-def _kept(client: OAuthClientInformationFull, oauth: OAuth) -> Client:
-    by_hand = (oauth.client_id, oauth.client_metadata_url)
-    return Client(
-        client.client_id,
-        client.client_secret,
-        client.token_endpoint_auth_method,
-        tuple(map(str, client.redirect_uris or ())),
-        is_registered=client.client_id not in by_hand,
-    )
-
-
-def _end(tokens: OAuthToken, obtained_at: float) -> float | None:
-    return obtained_at + tokens.expires_in if tokens.expires_in else None
 
 
 def _naming(form: dict[str, str], resource: str | None) -> dict[str, str]:
