@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 
+from aggregator.entry import shim
 from tests.soak import (
     answers,
     canaries,
@@ -22,6 +23,7 @@ from tests.soak import (
     edits,
     ends,
     hangs,
+    hub,
     kills,
     messages,
     mutations,
@@ -141,6 +143,66 @@ async def canary_row(directory: Path, quick: bool) -> AsyncIterator[str]:
         yield each
 
 
+async def cold_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    clients, times = (6, 2) if quick else (20, 20)
+    found = [hub.cold(place(directory, number), clients, shim.PATIENCE) for number in range(times)]
+    served, shared = (min(getattr(each, what) for each in found) for what in ("served", "shared"))
+    hubs = sorted({each.hubs for each in found})
+    yield f"{clients} clients at once, cold, {times} times: {hubs} hubs each time"
+    yield f"at the least {served} served, {shared} of them by the hub"
+    yield f"all after {max(each.seconds for each in found):.1f} s at the most"
+    keep(hubs == [1] and served == clients)
+
+
+async def killed_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    clients, times = (4, 2) if quick else (10, 20)
+    found = [hub.killed(place(directory, number), clients) for number in range(times)]
+    told = sorted(1000 * each for one in found for each in one.told)
+    yield f"kill -9 of the hub with {clients} clients, {times} times"
+    yield f"told after {told[len(told) // 2]:.0f} ms in the middle, {told[-1]:.0f} at the most"
+    orphans = sum(each.orphans for each in found)
+    gone = max(each.gone for each in found)
+    yield f"{orphans} orphans of {found[0].processes} after 3 s, all gone after {gone:.2f} s"
+    works = sum(each.works for each in found)
+    yield f"the next start worked {works} times"
+    keep(not orphans and works == times and len(told) == clients * times)
+
+
+async def sessions_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    found = hub.passing(directory, 50 if quick else 1000, 20 if quick else 200)
+    before, after = found.before, found.after
+    yield f"{found.sessions} sessions opened and closed"
+    mebibyte = messages.MEBIBYTE
+    yield f"memory {before.memory / mebibyte:.1f} MiB before, {after.memory / mebibyte:.1f} after"
+    yield f"descriptors {before.descriptors} before, {after.descriptors} after"
+    yield f"tasks {before.tasks} before, {after.tasks} after"
+    keep(after.descriptors <= before.descriptors and after.tasks <= before.tasks)
+
+
+async def crossing_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    for name, eras in hub.ERAS.items():
+        found = hub.crossing(place(directory, name), eras, 8, 50 if quick else 1000)
+        yield f"{name:10} {found.calls} calls of 8 clients, {found.crossed} crossed"
+        keep(not found.crossed)
+
+
+def place(directory: Path, name: object) -> Path:
+    """Return a directory of its own for each turn."""
+    made = directory / str(name)
+    made.mkdir()
+    return made
+
+
+def keep(is_kept: bool) -> None:
+    """Have a promise that is broken end a row.
+
+    Raises:
+        BrokenPromiseError: It is.
+    """
+    if not is_kept:
+        raise BrokenPromiseError
+
+
 async def crowd_row(directory: Path, quick: bool) -> AsyncIterator[str]:
     for servers in (0, 20 if quick else 200):
         found = await crowd.measure(directory, servers, 45)
@@ -194,6 +256,10 @@ ROWS: Mapping[str, Row] = {
     "canaries": canary_row,
     "crowd": crowd_row,
     "edits": edit_row,
+    "hub-cold": cold_row,
+    "hub-killed": killed_row,
+    "hub-sessions": sessions_row,
+    "hub-crossing": crossing_row,
 }
 
 

@@ -1,14 +1,17 @@
 """The aggregator as a process that can be weighed, from outside and at any moment.
 
     python -m tests.soak.scales PIPE serve ...
+    python -m tests.soak.scales PIPE hub ...
 
-What follows the named pipe is what `python -m aggregator` takes, and it runs as it does there.
+What follows the named pipe is what `python -m aggregator` takes, or what a hub is started with,
+and it runs as it does there.
 On SIGUSR2 it collects its garbage and writes what it holds then into the pipe, in a line of JSON.
 """
 
 import gc
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -46,6 +49,14 @@ class Scales:
         os.mkfifo(path)
         # Open for writing too: a pipe that nobody writes to would be at its end.
         self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def weigh_now(self, pid: int) -> Weight:
+        """Have a process say what it holds, and wait for it."""
+        os.kill(pid, signal.SIGUSR2)
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        assert poll.poll(1000 * PATIENCE)
+        return Weight(**json.loads(os.read(self._descriptor, 4096)))
 
     async def weigh(self, process: anyio.abc.Process) -> Weight:
         """Have a process say what it holds."""
@@ -93,6 +104,11 @@ def main(path: str, *words: str) -> None:
         _weigh(path)
 
     signal.signal(signal.SIGUSR2, weigh)
+    if words[0] == "hub":
+        from aggregator.cli.hub import run as run_hub  # noqa: PLC0415 - see below
+
+        run_hub(words[1:])
+        return
     sys.argv = ["aggregator", *words]
     from aggregator.__main__ import run  # noqa: PLC0415 - it stops the collector while it is loaded
 
