@@ -7,23 +7,17 @@ when `put` returns unless the pipe is full.
 
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import anyio
 import anyio.lowlevel
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
-from pydantic import TypeAdapter
+from mcp_types import JSONRPCMessage, JSONRPCNotification
 
 from aggregator.jsonrpc.decoding import Decoded, Noise, decoding
+from aggregator.jsonrpc.encoding import encoded
 from aggregator.jsonrpc.flood import BLANK_COST, BROKEN_COST, LINE_COST, Flood
 from aggregator.jsonrpc.framing import Framing, Overlong
 from aggregator.jsonrpc.outbox import LINE_BREAK, Outbox
@@ -39,11 +33,6 @@ MAX_WAITING_BYTES = 16 * WAITING_BYTES
 
 MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
 """Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
-
-_FORMS: Mapping[type, TypeAdapter[Any]] = {
-    kind: TypeAdapter(kind)
-    for kind in (JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError)
-}
 
 NOISE_AT_ONCE = 20
 """Lines of noise that are read before others have their turn."""
@@ -256,8 +245,7 @@ class MessageWriter:
             BrokenResourceError: Nobody reads it any more.
             ClosedResourceError: The pipe has been closed.
         """
-        # Straight to bytes: as text, one wide character would make the whole message wide.
-        line = _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
+        line = encoded(message)
         if self._pipe.closed:
             raise anyio.ClosedResourceError
         if self.broken.is_set():

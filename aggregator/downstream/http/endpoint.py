@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 
 import anyio.to_thread
@@ -12,6 +13,7 @@ import httpx2
 
 from aggregator import __version__
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
+from aggregator.downstream.http.wire import PORTS, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
 from aggregator.downstream.login.credentials import Bearer, RenewalError
 from aggregator.downstream.transport import UndeliveredError
@@ -20,6 +22,8 @@ CONNECT_PATIENCE = 10.0
 """Seconds a connection may take to be made, and one write to be taken."""
 KEEP_ALIVE = 4.0
 """Seconds an idle connection is kept: less than the five after which many servers close theirs."""
+KEEPING_METHOD = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+"""Redirects after which a request is what it was before."""
 MAX_REDIRECTS = 5
 """Redirects within the origin that are followed for one request."""
 ERROR_BYTES = 64 * 1024
@@ -64,8 +68,11 @@ class Address:
 class Endpoint:
     """Sends requests to one address."""
 
-    def __init__(self, client: httpx2.AsyncClient, address: Address) -> None:
+    def __init__(
+        self, client: httpx2.AsyncClient, address: Address, wire: Wire | None = None
+    ) -> None:
         self._client = client
+        self._wire = wire
         self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
         self.url = httpx2.URL(address.url)
         self.max_message_bytes = address.max_message_bytes
@@ -186,7 +193,27 @@ class Endpoint:
         return response
 
     async def _once(self, request: httpx2.Request) -> httpx2.Response:
-        return await self._client.send(request, stream=True, follow_redirects=False)
+        if self._wire is None or request.method != "POST" or not self._is_ours(request.url):
+            return await self._client.send(request, stream=True, follow_redirects=False)
+        content = request.content
+        response = await self._wire.send(request, content)
+        if "set-cookie" in response.headers:
+            self._client.cookies.extract_cookies(response)
+        if response.status_code in KEEPING_METHOD and response.has_redirect_location:
+            response.next_request = self._led_on(request, response.headers["location"])
+        return response
+
+    def _is_ours(self, url: httpx2.URL) -> bool:
+        return url is self.url or _is_same_origin(self.url, url)
+
+    def _led_on(self, request: httpx2.Request, location: str) -> httpx2.Request:
+        """Return the same request to the place that a redirect names."""
+        return httpx2.Request(
+            request.method,
+            request.url.join(location),
+            headers=request.headers,
+            content=request.content,
+        )
 
 
 @asynccontextmanager
@@ -212,7 +239,19 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         # How long an answer may take is for the caller to say.
         timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
     ) as client:
-        yield Endpoint(client, address)
+        url = httpx2.URL(address.url)
+        if address.proxy is not None or url.userinfo or url.scheme not in PORTS:
+            yield Endpoint(client, address)
+            return
+        wire = Wire(
+            url,
+            context,
+            options=_keep_alive_options(),
+            patience=CONNECT_PATIENCE,
+            keep=KEEP_ALIVE,
+        )
+        async with open_wire(wire):
+            yield Endpoint(client, address, wire)
 
 
 def _shown(request: httpx2.Request, token: str | None) -> httpx2.Request:

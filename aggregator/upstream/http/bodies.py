@@ -36,20 +36,17 @@ class Bodies:
         self._room = together
 
     @asynccontextmanager
-    async def taken(self, receive: Receive) -> AsyncGenerator[Receive, None]:
-        """Read a body, and have room for it for the length of the block, where it comes again.
+    async def taken(self, receive: Receive, first: Message) -> AsyncGenerator[bytes | None, None]:
+        """Read the rest of a body, and have room for all of it for the length of the block.
+
+        There is none where the client has gone meanwhile.
 
         Raises:
             BodyRefusedError: It is too long, too heavy, or there is no room for it now.
         """
         share = _Share(self)
         try:
-            messages = await self._read(receive, share)
-
-            async def again() -> Message:
-                return messages.pop() if messages else await receive()
-
-            yield again
+            yield await self._read(receive, first, share)
         finally:
             share.resize(0)
 
@@ -66,24 +63,22 @@ class Bodies:
             )
         self._room -= size
 
-    async def _read(self, receive: Receive, share: "_Share") -> list[Message]:
-        """Return a body as one message, and before it, if the client has gone, that it has."""
+    async def _read(self, receive: Receive, first: Message, share: "_Share") -> bytes | None:
         pieces: list[bytes] = []
         size = 0
-        while (message := await receive())["type"] == "http.request":
+        message = first
+        while message["type"] == "http.request":
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             if size > self._limit:
-                raise BodyRefusedError(
-                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                    f"A request may have {self._limit:,} bytes: send less at a time",
-                )
+                raise too_long(self._limit)
             share.resize(size)
             if not message.get("more_body", False):
-                return [await self._whole(b"".join(pieces), share)]
-        return [message]
+                return await self._whole(b"".join(pieces), share)
+            message = await receive()
+        return None
 
-    async def _whole(self, body: bytes, share: "_Share") -> Message:
+    async def _whole(self, body: bytes, share: "_Share") -> bytes:
         if not await in_turns(weighing(body, self._limit)):
             raise BodyRefusedError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -92,7 +87,23 @@ class Bodies:
             )
         if len(body) > SMALL_BYTES:
             share.resize(weight(body, self._limit))
-        return {"type": "http.request", "body": body, "more_body": False}
+        return body
+
+
+def too_long(limit: int) -> BodyRefusedError:
+    """Return what is said of a body that has more bytes than it may have."""
+    return BodyRefusedError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"A request may have {limit:,} bytes: send less at a time",
+    )
+
+
+def small(message: Message) -> bytes | None:
+    """Return the body that is in a message whole, if it is so small that it needs no room."""
+    if message["type"] != "http.request" or message.get("more_body", False):
+        return None
+    body: bytes = message.get("body", b"")
+    return body if len(body) <= SMALL_BYTES else None
 
 
 class _Share:

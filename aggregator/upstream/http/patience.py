@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from aggregator.upstream.http.presence import Presence
 from aggregator.upstream.http.strangers import Strangers
 
 REQUEST_TIME = 30.0
@@ -41,6 +42,8 @@ class _Impatient(H11Protocol):
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
         super().connection_made(transport)
+        self._presence = Presence()
+        self.app_state = {**self.app_state, Presence.KEY: self._presence}
         self._expect()
         if self.client is not None:
             self.strangers.admit(self.client, self.transport.abort)
@@ -56,6 +59,7 @@ class _Impatient(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         super().connection_lost(exc)
+        self._presence.go()
         self._expect_nothing()
         if self.client is not None:
             self.strangers.release(self.client)

@@ -85,7 +85,7 @@ class Listener:
         backlog = max(1, min(BACKLOG, strangers.most // 2))
         server = _Server(_settings(guard, protocol, most, backlog))
         with upstream.fleet.stream.heard_by(site.metrics.hear):
-            async with site.manager.run(), anyio.create_task_group() as group:
+            async with site.endpoint.open(), anyio.create_task_group() as group:
                 group.start_soon(_serve, server, self._socket, stop)
                 self._greet()
                 await stop.wait()

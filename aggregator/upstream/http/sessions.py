@@ -2,47 +2,80 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+MAX_OPENING = 100
+"""Sessions that there may be beside the most there are to be, while none of them is idle."""
 
 
-class Sessions:
-    """Knows which sessions there are, and which of them nobody uses now."""
-
-    def __init__(self) -> None:
-        self._idle: dict[str, None] = {}
-        self._busy: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._idle) + len(self._busy)
+class Endable(Protocol):
+    """A session, as far as it matters here."""
 
     @property
-    def longest_idle(self) -> str | None:
-        """The one that has gone without a request and a stream for longest, if any has."""
-        return next(iter(self._idle), None)
+    def key(self) -> str:
+        """What tells it from others."""
+        ...
 
-    def begin(self, session: str) -> None:
-        """Take note of a new one."""
-        if session not in self._busy:
-            self._idle[session] = None
+    def use(self) -> None:
+        """Keep it from being idle."""
+        ...
 
-    def end(self, session: str) -> None:
-        """Forget one."""
-        self._idle.pop(session, None)
-        self._busy.pop(session, None)
+    def let_go(self) -> None:
+        """Let it be idle again, unless somebody else uses it."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody uses it."""
+        ...
+
+    def end(self) -> None:
+        """Take nothing more."""
+        ...
+
+
+S = TypeVar("S", bound=Endable)
+
+
+class Sessions(Generic[S]):
+    """Knows which sessions there are, and which of them nobody uses now."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[str, S] = {}
+        self._idle: dict[str, S] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, key: str) -> S | None:
+        """Return one, if there is such a one."""
+        return self._known.get(key)
+
+    def make_room(self) -> bool:
+        """End the one that has been idle longest if there are too many; say if there is room."""
+        while len(self._known) >= self._most and self._idle:
+            self.end(next(iter(self._idle.values())))
+        return len(self._known) < self._most + MAX_OPENING
+
+    def begin(self, session: S) -> None:
+        """Take a new one."""
+        self._known[session.key] = self._idle[session.key] = session
+
+    def end(self, session: S) -> None:
+        """End one, and forget it from now on."""
+        if self._known.pop(session.key, None) is not None:
+            self._idle.pop(session.key, None)
+            session.end()
 
     @contextmanager
-    def used(self, session: str) -> Generator[None, None, None]:
-        """Keep one busy for the length of the block, if there is such a one."""
-        if session in self._idle or session in self._busy:
-            self._idle.pop(session, None)
-            self._busy[session] = self._busy.get(session, 0) + 1
+    def used(self, session: S) -> Generator[None, None, None]:
+        """Keep one busy for the length of the block."""
+        self._idle.pop(session.key, None)
+        session.use()
         try:
             yield
         finally:
-            self._let_go(session)
-
-    def _let_go(self, session: str) -> None:
-        if session in self._busy:
-            self._busy[session] -= 1
-            if not self._busy[session]:
-                del self._busy[session]
-                self._idle[session] = None
+            session.let_go()
+            if session.is_idle and session.key in self._known:
+                self._idle[session.key] = session

@@ -7,20 +7,16 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
-import anyio
 from anyio import to_thread
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import JSONResponse, Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from aggregator.catalog import Pending
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
-from aggregator.signals import Signal
 from aggregator.upstream.http.binding import PROTOCOL
-from aggregator.upstream.http.bodies import MAX_BODY_BYTES, Bodies, BodyRefusedError
-from aggregator.upstream.http.sessions import Sessions
+from aggregator.upstream.http.endpoint import Endpoint
 from aggregator.upstream.server import Upstream
 
 ALIVE = "/healthz"
@@ -29,13 +25,8 @@ METRICS = "/metrics"
 
 MAX_SESSIONS = 1000
 """Sessions of handshake clients at a time; for one more, the longest idle is ended."""
-MAX_OPENING = 100
-"""Sessions that may be opening beside them."""
-SESSION = "mcp-session-id"
-IDLE_TIME = 30 * 60.0
-"""Seconds after which a session without requests and without a stream is ended."""
 
-Endpoint = Callable[[Scope, Receive, Send], Awaitable[None]]
+Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Site:
@@ -45,24 +36,14 @@ class Site:
         self._upstream = upstream
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
-        self._sessions = Sessions()
-        self._bodies = Bodies()
-        self._max_sessions = max_sessions
-        self.manager = StreamableHTTPSessionManager(
-            upstream,
-            max_request_body_size=MAX_BODY_BYTES,
-            max_sessions=max_sessions + MAX_OPENING,
-            session_idle_timeout=IDLE_TIME,
-        )
-        self.routes: Mapping[str, tuple[frozenset[str], Endpoint]] = {
+        self.endpoint = Endpoint(upstream, max_sessions)
+        self.routes: Mapping[str, tuple[frozenset[str], Answering]] = {
             PROTOCOL: (frozenset(("GET", "POST", "DELETE")), self._speak),
             ALIVE: (frozenset(("GET", "HEAD")), self._alive),
             READY: (frozenset(("GET", "HEAD")), self._ready),
             METRICS: (frozenset(("GET", "HEAD")), self._measured),
         }
         """All there is, with the methods each path takes."""
-        self._requests: dict[anyio.CancelScope, bool] = {}
-        self._ended = Signal()
         self._is_closing = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,71 +59,15 @@ class Site:
     async def drain(self, patience: float) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
         self._is_closing = True
-        with anyio.move_on_after(patience):
-            while not all(self._requests.values()):
-                await self._ended.wait()
-        for request in tuple(self._requests):
-            request.cancel()
+        await self.endpoint.drain(patience)
 
     async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        version = headers.get("mcp-protocol-version")
-        if self._upstream.grows_lists and version not in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
-            await _declined(version or "")(scope, receive, send)
-            return
-        request = anyio.CancelScope()
-        self._requests[request] = _lasts(scope["method"], headers)
-        try:
-            with request:
-                await self._speak_in_session(scope, receive, send, headers)
-        finally:
-            del self._requests[request]
-            self._ended.send()
-
-    async def _speak_in_session(
-        self, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str]
-    ) -> None:
-        """Pass a request on, and take note of the session that it begins, uses or ends."""
-        session = headers.get(SESSION)
-
-        async def note(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._note(message, session, scope["method"])
-            await send(message)
-
-        if _is_overlong(headers.get("content-length", "")):
-            # It is refused without being read.
-            await self.manager.handle_request(scope, receive, note)
-            return
-        try:
-            async with self._bodies.taken(receive) as again:
-                if session is None:
-                    await self._make_room()
-                with self._sessions.used(session or ""):
-                    await self.manager.handle_request(scope, again, note)
-        except BodyRefusedError as error:
-            await _refused(error)(scope, receive, send)
-
-    def _note(self, start: Message, session: str | None, method: str) -> None:
-        status: int = start["status"]
-        if session is not None:
-            if status == HTTPStatus.NOT_FOUND or (method == "DELETE" and status == HTTPStatus.OK):
-                self._sessions.end(session)
-        elif status == HTTPStatus.OK:
-            for name, value in start.get("headers", ()):
-                if name.lower() == SESSION.encode():
-                    self._sessions.begin(value.decode("latin-1"))
-
-    async def _make_room(self) -> None:
-        """End the session that has been idle longest where there are too many."""
-        while len(self._sessions) >= self._max_sessions:
-            session = self._sessions.longest_idle
-            if session is None:
+        if self._upstream.grows_lists:
+            version = _version(scope)
+            if version not in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
+                await _declined(version or "")(scope, receive, send)
                 return
-            self._sessions.end(session)
-            await self.manager.handle_request(_parting(session), _nothing, _unsaid)
+        await self.endpoint(scope, receive, send)
 
     async def _alive(self, scope: Scope, receive: Receive, send: Send) -> None:
         await JSONResponse({"status": "alive"})(scope, receive, send)
@@ -161,41 +86,15 @@ class Site:
         # With many tools it takes long enough for others to wait.
         await to_thread.run_sync(self.metrics.weigh)
         catalog = self._upstream.fleet.now.catalog
-        text = self.metrics.text(catalog, len(self._sessions))
+        text = self.metrics.text(catalog, len(self.endpoint.sessions))
         headers = {"cache-control": "no-store", "content-type": CONTENT_TYPE}
         await Response(text, headers=headers)(scope, receive, send)
 
 
-def _lasts(method: str, headers: Mapping[str, str]) -> bool:
-    """Whether a request is one that only waits for news, and so is not waited for."""
-    return method == "GET" or headers.get("mcp-method") == "subscriptions/listen"
-
-
-def _is_overlong(length: str) -> bool:
-    """Whether a body says of itself that it is too long."""
-    return length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES
-
-
-def _refused(error: BodyRefusedError) -> Response:
-    """Say why a body is not parsed; what it asks, and so the id of it, is not known."""
-    told = {"code": INVALID_REQUEST, "message": str(error)}
-    headers = {"retry-after": "1"} if error.status is HTTPStatus.SERVICE_UNAVAILABLE else None
-    body = {"jsonrpc": "2.0", "id": None, "error": told}
-    return JSONResponse(body, error.status, headers)
-
-
-def _parting(session: str) -> Scope:
-    """Return the request by which a client would end its session."""
-    named = [(SESSION.encode(), session.encode("latin-1"))]
-    return {"type": "http", "method": "DELETE", "path": PROTOCOL, "headers": named}
-
-
-async def _nothing() -> Message:
-    return {"type": "http.request"}
-
-
-async def _unsaid(_message: Message) -> None:
-    """Answer nobody."""
+def _version(scope: Scope) -> str | None:
+    """Return the version of the protocol that a request is sent in, if it says so."""
+    found = (value for name, value in scope["headers"] if name == b"mcp-protocol-version")
+    return next((value.decode("latin-1") for value in found), None)
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,6 +1,7 @@
 """Requests that are small to send and large to have parsed, and many that are large."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import httpx2
 import pytest
 from starlette.types import Message, Receive
 
-from aggregator.upstream.http.bodies import SMALL_BYTES, Bodies, BodyRefusedError
+from aggregator.upstream.http.bodies import SMALL_BYTES, Bodies, BodyRefusedError, small
 from tests.loopback.door import door
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Era
@@ -60,17 +61,32 @@ async def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(
     assert listed.tools == []
 
 
-async def test_a_body_comes_as_it_was_sent_and_then_whatever_comes_after_it() -> None:
-    async with Bodies().taken(arriving(b'{"a":', b"1", b"}")) as again:
-        assert await again() == {"type": "http.request", "body": b'{"a":1}', "more_body": False}
-        assert await again() == GONE
+@asynccontextmanager
+async def taken(bodies: Bodies, receive: Receive) -> AsyncGenerator[bytes | None, None]:
+    async with bodies.taken(receive, await receive()) as body:
+        yield body
+
+
+async def test_a_body_comes_as_it_was_sent() -> None:
+    async with taken(Bodies(), arriving(b'{"a":', b"1", b"}")) as body:
+        assert body == b'{"a":1}'
 
 
 async def test_who_goes_in_the_midst_of_a_body_has_gone() -> None:
     half: Message = {"type": "http.request", "body": b'{"a":', "more_body": True}
 
-    async with Bodies().taken(_one_by_one([half, GONE])) as again:
-        assert await again() == GONE
+    async with taken(Bodies(), _one_by_one([half, GONE])) as body:
+        assert body is None
+
+
+def test_only_what_is_whole_and_small_needs_no_room() -> None:
+    def piece(size: int, *, more: bool) -> Message:
+        return {"type": "http.request", "body": b"x" * size, "more_body": more}
+
+    assert small(piece(SMALL_BYTES, more=False)) == b"x" * SMALL_BYTES
+    assert small(piece(SMALL_BYTES + 1, more=False)) is None
+    assert small(piece(1, more=True)) is None
+    assert small(GONE) is None
 
 
 async def test_a_body_that_never_said_how_long_it_is_is_read_no_further_than_the_limit() -> None:
@@ -78,7 +94,7 @@ async def test_a_body_that_never_said_how_long_it_is_is_read_no_further_than_the
         return {"type": "http.request", "body": b"x" * 1000, "more_body": True}
 
     with pytest.raises(BodyRefusedError, match="may have 10,000 bytes") as caught:
-        async with Bodies(limit=10_000).taken(endless):
+        async with taken(Bodies(limit=10_000), endless):
             pass
 
     assert caught.value.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -88,13 +104,13 @@ async def test_large_bodies_have_room_together_and_small_ones_beside_them() -> N
     bodies = Bodies(together=5_000_000)
     large = call_with(b"{}," * 10_000 + b'"' + b"x" * SMALL_BYTES + b'"')
 
-    async with bodies.taken(arriving(large)):
+    async with taken(bodies, arriving(large)):
         with pytest.raises(BodyRefusedError, match="try again when some are answered") as caught:
-            async with bodies.taken(arriving(large)):
+            async with taken(bodies, arriving(large)):
                 pass
-        async with bodies.taken(arriving(call_with(b"{}"))):
+        async with taken(bodies, arriving(call_with(b"{}"))):
             pass
-    async with bodies.taken(arriving(large)):
+    async with taken(bodies, arriving(large)):
         pass
 
     assert caught.value.status is HTTPStatus.SERVICE_UNAVAILABLE
@@ -105,7 +121,7 @@ async def test_bodies_take_room_while_they_are_still_being_sent() -> None:
     piece = b"x" * SMALL_BYTES
 
     with pytest.raises(BodyRefusedError):
-        async with bodies.taken(arriving(piece, piece, piece, piece)):
+        async with taken(bodies, arriving(piece, piece, piece, piece)):
             pass
-    async with bodies.taken(arriving(b"{}")) as again:
-        assert (await again())["body"] == b"{}"
+    async with taken(bodies, arriving(b"{}")) as body:
+        assert body == b"{}"

@@ -1,13 +1,14 @@
 """Sessions of handshake clients: for one too many, the one that nobody uses is ended."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from aggregator.upstream.http.sessions import Sessions
+from aggregator.upstream.http.sessions import MAX_OPENING, Sessions
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.patience import PATIENCE
 
@@ -75,29 +76,60 @@ async def test_one_that_its_client_ends_makes_room(tmp_path: Path) -> None:
         assert await ping(client, opened, first) == 200
 
 
+class Plain:
+    """A session without anything in it."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.uses = 0
+        self.has_ended = False
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.uses
+
+    def use(self) -> None:
+        self.uses += 1
+
+    def let_go(self) -> None:
+        self.uses -= 1
+
+    def end(self) -> None:
+        self.has_ended = True
+
+
 def test_one_is_busy_until_its_last_request_is_answered() -> None:
-    sessions = Sessions()
-    sessions.begin("a")
-    sessions.begin("b")
-    with sessions.used("a"):
-        with sessions.used("a"):
-            assert sessions.longest_idle == "b"
-        assert sessions.longest_idle == "b"
-        sessions.end("b")
-        assert sessions.longest_idle is None
-    assert (sessions.longest_idle, len(sessions)) == ("a", 1)
+    sessions = Sessions[Plain](2)
+    one, other = Plain("a"), Plain("b")
+    sessions.begin(one)
+    sessions.begin(other)
+    with sessions.used(one):
+        with sessions.used(one):
+            pass
+        assert sessions.make_room()
+        assert (one.has_ended, other.has_ended, len(sessions)) == (False, True, 1)
+    sessions.begin(Plain("c"))
+    assert sessions.make_room()
+    assert (one.has_ended, len(sessions)) == (True, 1)
 
 
-def test_one_that_nobody_knows_is_not_remembered() -> None:
-    sessions = Sessions()
-    with sessions.used("made up"):
-        assert len(sessions) == 0
-    assert len(sessions) == 0
+def test_there_is_an_end_to_those_that_are_all_in_use() -> None:
+    sessions = Sessions[Plain](1)
+    with ExitStack() as stack:
+        for number in range(1 + MAX_OPENING):
+            assert sessions.make_room()
+            session = Plain(str(number))
+            sessions.begin(session)
+            stack.enter_context(sessions.used(session))
+        assert not sessions.make_room()
 
 
 def test_one_that_ends_while_it_is_used_stays_ended() -> None:
-    sessions = Sessions()
-    sessions.begin("a")
-    with sessions.used("a"):
-        sessions.end("a")
+    sessions = Sessions[Plain](1)
+    one = Plain("a")
+    sessions.begin(one)
+    with sessions.used(one):
+        sessions.end(one)
+        assert sessions.get("a") is None
     assert len(sessions) == 0
+    assert one.has_ended

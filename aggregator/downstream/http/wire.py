@@ -1,0 +1,265 @@
+"""Requests to one origin on connections of our own: one write each, nothing sent twice.
+
+A connection that is found closed before anything is written to it is not used. One that breaks
+after that is no reason to write again: the request may have been acted on.
+"""
+
+import select
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from socket import socket
+
+import anyio
+import anyio.abc
+import h11
+import httpx2
+from anyio.streams.tls import TLSStream
+
+MAX_HEAD_BYTES = 100 * 1024
+"""Bytes that the head of a response may have."""
+READ_BYTES = 64 * 1024
+"""Bytes that are read at once."""
+SMALL_BYTES = 16 * 1024
+"""Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
+
+PORTS = {"http": 80, "https": 443}
+
+Option = tuple[int, int, int]
+
+_BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
+
+
+class Wire:
+    """Keeps connections to one origin, each for one request at a time."""
+
+    def __init__(
+        self,
+        url: httpx2.URL,
+        context: ssl.SSLContext,
+        *,
+        options: Sequence[Option],
+        patience: float,
+        keep: float,
+    ) -> None:
+        self._host = url.raw_host.decode("ascii")
+        self._port = url.port or PORTS[url.scheme]
+        self._context = None
+        if url.scheme == "https":
+            context.set_alpn_protocols(["http/1.1"])
+            self._context = context
+        self._options = options
+        self._patience = patience
+        self._keep = keep
+        self._idle: list[_Connection] = []
+
+    async def send(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
+        """Send a request, and return the response to it, unread.
+
+        Raises:
+            HTTPError: There is no connection to be had, or it broke.
+        """
+        connection = await self._kept() or await self._connected()
+        try:
+            head = await connection.ask(request, content)
+        except BaseException:
+            await anyio.aclose_forcefully(connection.stream)
+            raise
+        body = _Body(self, connection)
+        return httpx2.Response(
+            head.status_code, headers=head.headers.raw_items(), stream=body, request=request
+        )
+
+    async def let_go(self, connection: "_Connection") -> None:
+        """Keep a connection for the next request if its response has been read to the end."""
+        if connection.can_be_kept():
+            connection.until = anyio.current_time() + self._keep
+            self._idle.append(connection)
+        else:
+            await anyio.aclose_forcefully(connection.stream)
+
+    async def close(self) -> None:
+        """Close what is kept."""
+        while self._idle:
+            await anyio.aclose_forcefully(self._idle.pop().stream)
+
+    async def _kept(self) -> "_Connection | None":
+        """Return the connection that was used last and is still open; close those that are old."""
+        now = anyio.current_time()
+        while self._idle and (self._idle[0].until < now or self._idle[0].is_closed()):
+            await anyio.aclose_forcefully(self._idle.pop(0).stream)
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            await anyio.aclose_forcefully(connection.stream)
+        return None
+
+    async def _connected(self) -> "_Connection":
+        try:
+            with anyio.fail_after(self._patience):
+                return _Connection(await self._open(), self._patience)
+        except TimeoutError as error:
+            raise httpx2.ConnectTimeout("no connection in time") from error
+        except _BROKEN as error:
+            raise httpx2.ConnectError(str(error)) from error
+
+    async def _open(self) -> anyio.abc.ByteStream:
+        stream = await anyio.connect_tcp(self._host, self._port)
+        try:
+            raw = _raw(stream)
+            for option in self._options:
+                raw.setsockopt(*option)
+            if self._context is None:
+                return stream
+            return await TLSStream.wrap(
+                stream,
+                server_side=False,
+                hostname=self._host,
+                ssl_context=self._context,
+                standard_compatible=False,
+            )
+        except BaseException:
+            await anyio.aclose_forcefully(stream)
+            raise
+
+
+class _Connection:
+    """One connection, with one request under way at a time."""
+
+    def __init__(self, stream: anyio.abc.ByteStream, patience: float) -> None:
+        self.stream = stream
+        self.until = 0.0
+        """When it is not kept any longer."""
+        self._patience = patience
+        self._socket = _raw(stream)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+
+    def is_closed(self) -> bool:
+        """Whether there is something to be read where nothing was asked: an end, or a fault."""
+        if self._socket.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def can_be_kept(self) -> bool:
+        """Whether request and response are over, and neither side means to close; if so, go on."""
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    async def ask(self, request: httpx2.Request, content: bytes) -> h11.Response:
+        """Send a request in one piece, and read the head of the response.
+
+        Raises:
+            HTTPError: The connection broke, or what came is not HTTP.
+        """
+        try:
+            data = self._written(request, content)
+        except h11.LocalProtocolError as error:
+            raise httpx2.LocalProtocolError(str(error)) from error
+        unwritten: Exception | None = None
+        try:
+            await self._write(data)
+        except TimeoutError as error:
+            raise httpx2.WriteTimeout("the request was not taken in time") from error
+        except _BROKEN as error:
+            # A server may refuse what it has not read to the end, and close.
+            unwritten = error
+        try:
+            return await self._head()
+        except httpx2.HTTPError as error:
+            if unwritten is not None:
+                raise httpx2.WriteError(str(unwritten)) from unwritten
+            raise error from error.__cause__
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """Give the body of the response in pieces, up to its end.
+
+        Raises:
+            HTTPError: The connection broke, or what came is not HTTP.
+        """
+        while not isinstance(event := await self._event(), h11.EndOfMessage):
+            if isinstance(event, h11.Data):
+                yield bytes(event.data)
+
+    def _written(self, request: httpx2.Request, content: bytes) -> bytes:
+        http = self._http
+        head = http.send(
+            h11.Request(
+                method=request.method,
+                target=request.url.raw_path,
+                headers=request.headers.raw,
+            )
+        )
+        body = http.send(h11.Data(data=content)) if content else b""
+        return b"".join((head or b"", body or b"", http.send(h11.EndOfMessage()) or b""))
+
+    async def _write(self, data: bytes) -> None:
+        if len(data) <= SMALL_BYTES:
+            await self.stream.send(data)
+        else:
+            with anyio.fail_after(self._patience):
+                await self.stream.send(data)
+
+    async def _head(self) -> h11.Response:
+        while not isinstance(event := await self._event(), h11.Response):
+            if not isinstance(event, h11.InformationalResponse) or event.status_code == SWITCHING:
+                raise httpx2.RemoteProtocolError("it does not answer what it was asked")
+        return event
+
+    async def _event(self) -> h11.Event:
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                self._http.receive_data(await self._read())
+        except h11.RemoteProtocolError as error:
+            raise httpx2.RemoteProtocolError(str(error)) from error
+        except _BROKEN as error:
+            raise httpx2.ReadError(str(error)) from error
+        if not isinstance(event, h11.Event):
+            raise httpx2.RemoteProtocolError("it sends more than it was asked for")
+        return event
+
+    async def _read(self) -> bytes:
+        try:
+            return await self.stream.receive(READ_BYTES)
+        except anyio.EndOfStream:
+            return b""
+
+
+SWITCHING = 101
+
+
+def _raw(stream: anyio.abc.ByteStream) -> socket:
+    """Return the socket that a stream is on."""
+    return stream.extra(anyio.abc.SocketAttribute.raw_socket)  # noqa: S610 - this is not Django
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of one response; its connection goes back to the wire when it is closed."""
+
+    def __init__(self, wire: Wire, connection: _Connection) -> None:
+        self._wire = wire
+        self._connection: _Connection | None = connection
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._connection is not None:
+            async for piece in self._connection.body():
+                yield piece
+
+    async def aclose(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await self._wire.let_go(connection)
+
+
+@asynccontextmanager
+async def open_wire(wire: Wire) -> AsyncGenerator[Wire, None]:
+    """Close what a wire keeps after the block."""
+    try:
+        yield wire
+    finally:
+        with anyio.CancelScope(shield=True):
+            await wire.close()

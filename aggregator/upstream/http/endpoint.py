@@ -1,0 +1,314 @@
+"""Where clients speak the protocol over HTTP: a request in, its answer back, in either era.
+
+A client of the handshake era has a session; one of the modern era says with each request all
+there is to know. What is under way is known here, so that it can be waited for and ended.
+"""
+
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp.server import Server
+from mcp.server.connection import Connection
+from mcp.server.runner import ServerRunner
+from mcp.shared.inbound import (
+    InboundLadderRejection,
+    unsupported_protocol_version_rejection,
+)
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from aggregator.jsonrpc.encoding import encoded
+from aggregator.signals import Signal
+from aggregator.upstream.http.bodies import (
+    MAX_BODY_BYTES,
+    Bodies,
+    BodyRefusedError,
+    small,
+    too_long,
+)
+from aggregator.upstream.http.exchange import Exchange, Listening
+from aggregator.upstream.http.modern import Modern, rejection
+from aggregator.upstream.http.presence import presence
+from aggregator.upstream.http.pulse import Pulse
+from aggregator.upstream.http.reply import Headers, Reply
+from aggregator.upstream.http.session import Introduction, Session
+from aggregator.upstream.http.sessions import Sessions
+from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
+
+LISTEN = "subscriptions/listen"
+"""The request that is only answered when the client has heard enough."""
+
+Given = Mapping[bytes, bytes]
+"""The headers of a request; of those that are there twice, the first."""
+
+_LEGACY = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
+_TOO_MANY = ErrorData(code=INTERNAL_ERROR, message="Too many open sessions")
+_MISSING = ErrorData(code=INVALID_REQUEST, message="Bad Request: Missing session ID")
+_UNKNOWN = ErrorData(code=INVALID_REQUEST, message="Session not found")
+_TAKEN = ErrorData(
+    code=INVALID_REQUEST, message="Conflict: Only one SSE stream is allowed per session"
+)
+_NO_JSON = ErrorData(
+    code=INVALID_REQUEST, message="Unsupported Media Type: Content-Type must be application/json"
+)
+_NOT_BOTH = ErrorData(
+    code=INVALID_REQUEST,
+    message="Not Acceptable: Client must accept both application/json and text/event-stream",
+)
+_NO_EVENTS = ErrorData(
+    code=INVALID_REQUEST, message="Not Acceptable: Client must accept text/event-stream"
+)
+
+
+class Endpoint:
+    """Answers whoever has been let in."""
+
+    def __init__(self, server: Server[Any], max_sessions: int) -> None:
+        self.sessions = Sessions[Session](max_sessions)
+        self._server = server
+        self._modern = Modern(server)
+        self._bodies = Bodies()
+        self._pulse = Pulse()
+        self._group = anyio.create_task_group()
+        self._under_way: dict[Exchange | Listening, bool] = {}
+        self._is_leaving = False
+        self._settled = Signal()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None, None]:
+        """Answer requests for the length of the block."""
+        async with self._group as group:
+            group.start_soon(self._pulse.run)
+            try:
+                yield
+            finally:
+                group.cancel_scope.cancel()
+
+    async def drain(self, patience: float) -> None:
+        """Let what is under way come to its end, then hang up on the rest."""
+        self._is_leaving = True
+        with anyio.move_on_after(patience):
+            while not all(self._under_way.values()):
+                await self._settled.wait()
+        for each in tuple(self._under_way):
+            each.stop("closed")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        given: Given = dict(reversed(scope["headers"]))
+        version = given.get(b"mcp-protocol-version")
+        is_modern = version is not None and version not in _LEGACY
+        if scope["method"] != "POST" and is_modern:
+            await _refuse(send, HTTPStatus.METHOD_NOT_ALLOWED, None, ((b"allow", b"POST"),))
+        elif scope["method"] == "POST":
+            await self._post(scope, receive, send, given, is_modern=is_modern)
+        elif (session := await self._session(scope, send, given)) is not None:
+            if scope["method"] == "GET":
+                await self._listen(session, scope, send, given)
+            else:
+                self.sessions.end(session)
+                await Reply(send, session.headers).end(None)
+
+    async def _post(
+        self, scope: Scope, receive: Receive, send: Send, given: Given, *, is_modern: bool
+    ) -> None:
+        speak = partial(self._speak, scope, send, given, is_modern=is_modern)
+        try:
+            _check_length(given.get(b"content-length", b""))
+            first = await receive()
+            body = small(first)
+            if body is not None:
+                await speak(body)
+                return
+            async with self._bodies.taken(receive, first) as body:
+                if body is not None:
+                    await speak(body)
+        except BodyRefusedError as error:
+            # What it asks, and so the id of it, is not known.
+            told = ErrorData(code=INVALID_REQUEST, message=str(error))
+            is_full = error.status is HTTPStatus.SERVICE_UNAVAILABLE
+            await _refuse(send, error.status, told, ((b"retry-after", b"1"),) if is_full else ())
+
+    async def _speak(
+        self, scope: Scope, send: Send, given: Given, body: bytes, *, is_modern: bool
+    ) -> None:
+        """Understand what a client sends, and have it answered."""
+        takes = accepted(given.get(b"accept", b"").decode("latin-1"))
+        if not is_json(given.get(b"content-type", b"").decode("latin-1")):
+            await _refuse(send, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _NO_JSON)
+        elif not (takes.json and takes.events):
+            await _refuse(send, HTTPStatus.NOT_ACCEPTABLE, _NOT_BOTH)
+        elif isinstance(message := understood(body), ErrorData):
+            await _refuse(send, HTTPStatus.BAD_REQUEST, message)
+        elif is_modern:
+            await self._speak_alone(scope, send, given, message)
+        elif isinstance(message, JSONRPCRequest) and _opens(message, given):
+            await self._shake_hands(scope, send, given, message)
+        elif (session := await self._session(scope, send, given)) is not None:
+            await self._speak_in(session, scope, send, message)
+
+    async def _speak_alone(
+        self, scope: Scope, send: Send, given: Given, message: JSONRPCMessage
+    ) -> None:
+        """Answer a request of the modern era."""
+        if isinstance(message, JSONRPCNotification):
+            requested = given[b"mcp-protocol-version"].decode("latin-1")
+            unsupported = unsupported_protocol_version_rejection(requested)
+            # None is defined: a client takes a request back by going.
+            await Reply(send).end(
+                *(rejection(unsupported) if unsupported else (None, HTTPStatus.ACCEPTED))
+            )
+            return
+        if not isinstance(message, JSONRPCRequest):
+            await _refuse(send, HTTPStatus.BAD_REQUEST, NOT_ONE)
+            return
+        request, reply = Request(scope), Reply(send)
+        route = self._modern.route(message, request)
+        if isinstance(route, InboundLadderRejection):
+            await reply.end(*rejection(route, message.id))
+            return
+        exchange = Exchange(message, request, reply)
+        with (
+            self._answering(exchange, reply, lasts=message.method == LISTEN),
+            presence(scope).telling(partial(exchange.stop, "gone")),
+        ):
+            await self._modern.answer(exchange, route, reply)
+
+    async def _shake_hands(
+        self, scope: Scope, send: Send, given: Given, message: JSONRPCRequest
+    ) -> None:
+        """Settle with a new client how it is spoken to, and open a session for it."""
+        reply = Reply(send)
+        exchange = Exchange(message, Request(scope), reply)
+        connection = Connection.for_loop(exchange)
+        answer = await exchange.run(ServerRunner(self._server, connection, {}))
+        client = connection.client_params
+        if client is None or not isinstance(answer, JSONRPCResponse):
+            await reply.end(encoded(answer) if answer else None)
+            return
+        introduction = Introduction(client, connection.protocol_version)
+        session = await self.begin(uuid4().hex, introduction, _owner(scope, given))
+        if session is None:
+            await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
+        else:
+            await Reply(send, session.headers).end(encoded(answer))
+
+    async def begin(self, key: str, introduction: Introduction, owner: object) -> Session | None:
+        """Open a session, unless there are too many: all that it needs to be known by is given."""
+        if not self.sessions.make_room():
+            return None
+        session = Session(key, introduction, owner, self._server)
+        self.sessions.begin(session)
+        await self._group.start(self._live, session)
+        return session
+
+    async def _live(self, session: Session, *, task_status: TaskStatus[None]) -> None:
+        try:
+            await session.run(task_status=task_status)
+        finally:
+            self.sessions.end(session)
+
+    async def _session(self, scope: Scope, send: Send, given: Given) -> Session | None:
+        """Return the session that a request is part of; refuse it if there is none."""
+        key = given.get(b"mcp-session-id")
+        if key is None:
+            await _refuse(send, HTTPStatus.BAD_REQUEST, _MISSING)
+            return None
+        session = self.sessions.get(key.decode("latin-1"))
+        # Whoever has learnt the id of another's session learns no more by it than that.
+        if session is None or session.owner != _owner(scope, given):
+            await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
+            return None
+        return session
+
+    async def _speak_in(
+        self, session: Session, scope: Scope, send: Send, message: JSONRPCMessage
+    ) -> None:
+        """Take a message of a client that has a session."""
+        request, reply = Request(scope), Reply(send, session.headers)
+        with self.sessions.used(session):
+            if isinstance(message, JSONRPCRequest):
+                exchange = Exchange(message, request, reply, session.questions)
+                with self._answering(exchange, reply):
+                    await session.answer(exchange, reply)
+                return
+            await reply.end(None, HTTPStatus.ACCEPTED)
+            if isinstance(message, JSONRPCNotification):
+                session.hear(message, request)
+            else:
+                session.questions.answer(message)
+
+    async def _listen(self, session: Session, scope: Scope, send: Send, given: Given) -> None:
+        """Tell a client what is not part of any answer, for as long as it listens."""
+        if not accepted(given.get(b"accept", b"").decode("latin-1")).events:
+            await _refuse(send, HTTPStatus.NOT_ACCEPTABLE, _NO_EVENTS, session.headers)
+            return
+        if session.has_stream:
+            await _refuse(send, HTTPStatus.CONFLICT, _TAKEN, session.headers)
+            return
+        reply, listening = Reply(send, session.headers), Listening()
+        with (
+            self.sessions.used(session),
+            session.heard_on(reply, listening),
+            self._answering(listening, reply, lasts=True),
+            presence(scope).telling(partial(listening.stop, "gone")),
+        ):
+            await reply.begin()
+            await listening.run()
+        await reply.end(None)
+
+    @contextmanager
+    def _answering(
+        self, exchange: "Exchange | Listening", reply: Reply, *, lasts: bool = False
+    ) -> Generator[None, None, None]:
+        """Know of a request for the length of the block; one that lasts is not waited for."""
+        self._under_way[exchange] = lasts
+        self._pulse.keep(reply)
+        try:
+            yield
+        finally:
+            self._pulse.release(reply)
+            del self._under_way[exchange]
+            if self._is_leaving:
+                self._settled.send()
+
+
+def _opens(message: JSONRPCRequest, given: Given) -> bool:
+    """Whether a request is the first of a client."""
+    return message.method == "initialize" and b"mcp-session-id" not in given
+
+
+def _owner(scope: Scope, given: Given) -> object:
+    """Return who sends a request: whom the door has let in, by name or else by its token."""
+    return scope.get("user", given.get(b"authorization"))
+
+
+def _check_length(length: bytes) -> None:
+    """Refuse a body that says of itself that it is too long, without reading it."""
+    if length.isdigit() and int(length[:20]) > MAX_BODY_BYTES:
+        raise too_long(MAX_BODY_BYTES)
+
+
+async def _refuse(
+    send: Send, status: HTTPStatus, error: ErrorData | None, headers: Headers = ()
+) -> None:
+    """Answer what cannot be answered; what it asks, and so the id of it, is not known."""
+    told = error and encoded(JSONRPCError(jsonrpc="2.0", id=None, error=error))
+    await Reply(send, headers).end(told, status)

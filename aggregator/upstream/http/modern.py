@@ -1,0 +1,114 @@
+"""Requests of the modern era: each by itself, its headers and its body in agreement."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from mcp.server import Server
+from mcp.server.connection import Connection
+from mcp.server.runner import ServerRunner
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_PARAM_HEADER_PREFIX,
+    InboundLadderRejection,
+    InboundModernRoute,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+    find_invalid_x_mcp_header,
+    validate_mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp_types import (
+    HEADER_MISMATCH,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    RequestId,
+)
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from aggregator.json import JsonObject, as_object, is_object
+from aggregator.jsonrpc.encoding import encoded
+from aggregator.upstream.http.exchange import Exchange
+from aggregator.upstream.http.reply import Reply
+
+MAX_REMEMBERED = 1000
+"""Tools of which it is remembered whether their calls have headers to be checked."""
+
+_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
+
+
+class Modern:
+    """Answers requests that stand for themselves."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._mirrored: dict[str, tuple[object, bool]] = {}
+
+    async def answer(self, exchange: Exchange, route: InboundModernRoute, reply: Reply) -> None:
+        """Answer a request that was found to be in order."""
+        connection = Connection.from_envelope(
+            route.protocol_version, route.client_info, route.client_capabilities
+        )
+        # Nobody leaves anything to be cleaned up with a connection that is one request.
+        answer = await exchange.run(ServerRunner(self._server, connection, {}))
+        if isinstance(answer, JSONRPCError):
+            await reply.end(encoded(answer), status_of(answer.error.code))
+        else:
+            await reply.end(None if answer is None else encoded(answer))
+
+    def route(
+        self, message: JSONRPCRequest, request: Request
+    ) -> InboundModernRoute | InboundLadderRejection:
+        """Say how a request is to be answered, or why it is not."""
+        headers = request.headers
+        twice = find_duplicated_routing_header(headers.items())
+        if twice is not None:
+            return InboundLadderRejection(HEADER_MISMATCH, f"{twice} header appears more than once")
+        body = {"method": message.method, "params": message.params}
+        route = classify_inbound_request(body, headers=dict(headers.items()))
+        if isinstance(route, InboundLadderRejection) or message.method != "tools/call":
+            return route
+        return self._parameters(message.params or {}, headers) or route
+
+    def _parameters(self, params: JsonObject, headers: Headers) -> InboundLadderRejection | None:
+        """Say where the headers of a call do not repeat what its arguments say, if they are to."""
+        name, given = params.get("name"), params.get("arguments")
+        lookup = self._server.get_tool_input_schema
+        if lookup is None or not isinstance(name, str) or not (given is None or is_object(given)):
+            return None
+        arguments = as_object(given)
+        if not arguments and not any(header.startswith(_PREFIX) for header in headers):
+            return None
+        schema = lookup(name)
+        if schema is None or not self._is_mirrored(name, schema):
+            return None
+        return validate_mcp_param_headers(schema, arguments, headers)
+
+    def _is_mirrored(self, name: str, schema: Mapping[str, Any]) -> bool:
+        """Whether any argument is to be repeated; looked up once for each definition of a tool."""
+        known = self._mirrored.get(name)
+        if known is None or known[0] is not schema:
+            is_mirrored = find_invalid_x_mcp_header(schema) is None and bool(
+                x_mcp_header_map(schema)
+            )
+            known = schema, is_mirrored
+            if len(self._mirrored) >= MAX_REMEMBERED:
+                del self._mirrored[next(iter(self._mirrored))]
+            self._mirrored[name] = known
+        return known[1]
+
+
+def rejection(
+    found: InboundLadderRejection | ErrorData, identifier: RequestId | None = None
+) -> tuple[bytes, int]:
+    """Return what is said of a request that is not answered, and the status it is said with."""
+    error = ErrorData(code=found.code, message=found.message, data=found.data)
+    message = JSONRPCError(jsonrpc="2.0", id=identifier, error=error)
+    return encoded(message), status_of(found.code)
+
+
+def status_of(code: int) -> int:
+    """Return the status that an error is answered with in the modern era."""
+    return ERROR_CODE_HTTP_STATUS.get(code, HTTPStatus.OK)

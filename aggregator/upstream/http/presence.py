@@ -1,0 +1,42 @@
+"""Whether the client of a request is still there: its connection tells, and nobody has to ask."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from starlette.types import Scope
+
+Gone = Callable[[], None]
+
+
+class Presence:
+    """The client at the other end of one connection, which has one request at a time."""
+
+    KEY = "aggregator.presence"
+    """What it is called in the state of a request."""
+
+    def __init__(self) -> None:
+        self._has_gone = False
+        self._on_gone: Gone | None = None
+
+    def go(self) -> None:
+        """Take note that the connection is closed."""
+        self._has_gone = True
+        if self._on_gone is not None:
+            self._on_gone()
+
+    @contextmanager
+    def telling(self, on_gone: Gone) -> Generator[None, None, None]:
+        """Have it told at once if the client goes during the block, or has gone before."""
+        self._on_gone = on_gone
+        if self._has_gone:
+            on_gone()
+        try:
+            yield
+        finally:
+            self._on_gone = None
+
+
+def presence(scope: Scope) -> Presence:
+    """Return whether the client of a request is there, as its connection knows it."""
+    found: Presence = scope["state"][Presence.KEY]
+    return found

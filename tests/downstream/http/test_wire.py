@@ -1,0 +1,250 @@
+"""Requests on connections of our own: kept, written at once, and never written twice."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import anyio.abc
+import pytest
+
+from aggregator.downstream.http.endpoint import Address, Endpoint, open_endpoint
+from aggregator.downstream.http.wire import MAX_HEAD_BYTES
+from aggregator.downstream.transport import UndeliveredError
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+HEADERS = {"accept": "application/json", "content-type": "application/json"}
+OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+
+Script = Callable[["Visit"], Awaitable[None]]
+
+
+class Visit:
+    """One connection to the server, as it sees it."""
+
+    def __init__(self, stream: anyio.abc.SocketStream, number: int) -> None:
+        self._stream = stream
+        self.number = number
+        self.pieces: list[bytes] = []
+
+    async def read(self) -> bytes:
+        """Read what comes at once."""
+        piece = await self._stream.receive()
+        self.pieces.append(piece)
+        return piece
+
+    async def end(self) -> None:
+        """Read until the other side has closed."""
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            while True:
+                await self._stream.receive()
+
+    async def say(self, answer: bytes) -> None:
+        await self._stream.send(answer)
+
+
+class Bare:
+    """A server that does what it is told to with each connection."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.visits: list[Visit] = []
+        self.left = anyio.Event()
+        """Set when the first connection has been closed by the script."""
+
+
+@asynccontextmanager
+async def bare(script: Script) -> AsyncGenerator[Bare, None]:
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - not Django
+    server = Bare(f"http://127.0.0.1:{port}/mcp")
+
+    async def meet(stream: anyio.abc.SocketStream) -> None:
+        visit = Visit(stream, len(server.visits))
+        server.visits.append(visit)
+        async with stream:
+            await script(visit)
+        server.left.set()
+
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, meet)
+        with anyio.fail_after(PATIENCE):
+            yield server
+        group.cancel_scope.cancel()
+
+
+async def post(endpoint: Endpoint, content: bytes = b"{}") -> tuple[int, bytes]:
+    async with endpoint.send("POST", HEADERS, content) as response:
+        return response.status_code, await endpoint.read(response)
+
+
+async def test_requests_one_after_another_share_a_connection_and_are_one_write_each() -> None:
+    async def answer(visit: Visit) -> None:
+        for _ in range(3):
+            await visit.read()
+            await visit.say(OK)
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        answers = [await post(endpoint, content) for content in (b"1", b"22", b"333")]
+
+    assert answers == [(200, b"{}")] * 3
+    assert len(server.visits) == 1
+    assert [piece.rpartition(b"\r\n\r\n")[2] for piece in server.visits[0].pieces] == [
+        b"1",
+        b"22",
+        b"333",
+    ]
+
+
+async def test_requests_at_the_same_time_have_a_connection_each() -> None:
+    both = anyio.Event()
+
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        if visit.number == 1:
+            both.set()
+        await both.wait()
+        await visit.say(OK)
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        async with anyio.create_task_group() as group:
+            group.start_soon(post, endpoint)
+            group.start_soon(post, endpoint)
+
+    assert len(server.visits) == 2
+
+
+async def test_a_kept_connection_that_has_been_closed_is_not_used() -> None:
+    async def answer_once(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(OK)
+
+    async with bare(answer_once) as server, open_endpoint(Address(server.url)) as endpoint:
+        first = await post(endpoint)
+        await server.left.wait()
+        second = await post(endpoint)
+
+    assert (first, second) == ((200, b"{}"), (200, b"{}"))
+    assert [len(visit.pieces) for visit in server.visits] == [1, 1]
+
+
+async def test_what_was_written_to_a_connection_that_then_breaks_is_not_written_again() -> None:
+    async def answer_first(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(OK)
+        await visit.read()
+
+    async with bare(answer_first) as server, open_endpoint(Address(server.url)) as endpoint:
+        await post(endpoint)
+        with pytest.raises(UndeliveredError, match="broke before the answer") as caught:
+            await post(endpoint, b"second")
+
+    assert caught.value.undelivered.may_have_run
+    assert len(server.visits) == 1
+    assert [b"second" in piece for piece in server.visits[0].pieces] == [False, True]
+
+
+async def test_a_response_that_is_left_unread_costs_its_connection() -> None:
+    async def trickle(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(OK[:-1])
+        await visit.end()
+
+    async with bare(trickle) as server, open_endpoint(Address(server.url)) as endpoint:
+        async with endpoint.send("POST", HEADERS, b"{}") as response:
+            assert response.status_code == 200
+        await server.left.wait()
+
+    assert len(server.visits) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        (b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + OK, b"{}"),
+        (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", b"until the end"),
+        (
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n1\r\n \r\n0\r\n\r\n",
+            b"{} ",
+        ),
+        (b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}", b"{}"),
+    ],
+)
+async def test_a_body_ends_where_its_head_says(said: bytes, body: bytes) -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(said)
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        assert await post(endpoint) == (200, body)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\nx: " + b"x" * (MAX_HEAD_BYTES + 1),
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+    ],
+)
+async def test_what_is_no_response_is_a_fault_that_may_have_run(said: bytes) -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(said)
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        with pytest.raises(UndeliveredError) as caught:
+            await post(endpoint)
+
+    assert caught.value.undelivered.may_have_run
+    assert len(server.visits) == 1
+
+
+async def test_a_refusal_of_what_was_not_read_to_the_end_is_heard() -> None:
+    async def refuse(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n")
+        await visit.end()
+
+    async with bare(refuse) as server, open_endpoint(Address(server.url)) as endpoint:
+        status, _ = await post(endpoint, b" " * 8_000_000)
+
+    assert status == 413
+
+
+async def test_a_cookie_is_sent_back_for_gateways_that_route_by_it() -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(OK.replace(b"content-type", b"set-cookie: at=two; Path=/\r\ncontent-type"))
+        await visit.read()
+        await visit.say(OK)
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        await post(endpoint)
+        await post(endpoint)
+
+    assert [b"cookie: at=two" in piece.lower() for piece in server.visits[0].pieces] == [
+        False,
+        True,
+    ]
+
+
+async def test_a_header_that_would_end_before_its_time_is_not_sent() -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.end()
+
+    forged = {**HEADERS, "mcp-name": "x\r\nevil: yes"}
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        with pytest.raises(UndeliveredError) as caught:
+            async with endpoint.send("POST", forged, b"{}"):
+                pass
+
+    assert not caught.value.undelivered.may_have_run
+    assert all(not visit.pieces for visit in server.visits)
