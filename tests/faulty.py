@@ -251,7 +251,7 @@ def main(mode: str, options: dict[str, str]) -> None:
         with Path(options["until"]).open(encoding="ascii") as pipe:
             pipe.readline()
     while mode == "flood":
-        server.write(b"y\n" * 30_000)
+        server.write((b"y" * int(options.get("size", 1)) + b"\n") * 30_000)
     server.run()
 
 

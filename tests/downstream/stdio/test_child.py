@@ -22,7 +22,8 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
-FLOOD = (str(FAULTY), "flood")
+FLOOD = (str(FAULTY), "flood", "--size", "1000")
+"""Lines so long that a busy machine, too, reads more of them in a second than it can afford."""
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern", "both"])
