@@ -239,7 +239,8 @@ def test_who_is_told_to_stop_before_everything_is_loaded_does(
         start.open()
         assert start.signal(number) == status
         assert start.process.stderr is not None
-        assert start.process.stderr.read() == b""
+        # Whether it got as far as the command, which says so, is for the machine to decide.
+        assert start.process.stderr.read() in (b"", b"interrupted\n")
 
 
 @pytest.mark.parametrize(
