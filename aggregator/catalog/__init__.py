@@ -12,6 +12,7 @@ from typing import Literal
 
 from aggregator.catalog.entries import (
     NOTHING_BESIDES,
+    Addresses,
     Offers,
     PromptEntry,
     ResourceEntry,
@@ -24,6 +25,7 @@ from aggregator.names import ServerName, ToolName, grouped, plain_server
 
 __all__ = [
     "NOTHING_BESIDES",
+    "Addresses",
     "Catalog",
     "Changes",
     "Failed",

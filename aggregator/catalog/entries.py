@@ -135,7 +135,23 @@ class SkillEntry(NamedTuple):
         return said if isinstance(said, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
+class Addresses(NamedTuple):
+    """Resources, or templates of them, by the URI that their server knows."""
+
+    entries: Mapping[str, ResourceEntry]
+    """Of two with the same URI, the first."""
+    schemes: frozenset[str]
+    """What their URIs begin with, up to the first colon, in small letters."""
+
+    @classmethod
+    def of(cls, entries: tuple[ResourceEntry, ...]) -> "Addresses":
+        """Put the entries of one server in order."""
+        found = {each.own_uri: each for each in reversed(entries)}
+        in_order = {each.own_uri: found[each.own_uri] for each in entries}
+        return cls(in_order, frozenset(uri.partition(":")[0].casefold() for uri in in_order))
+
+
+@dataclass(frozen=True)
 class Offers:
     """What a server offers besides tools."""
 
@@ -149,6 +165,16 @@ class Offers:
     """Whether it completes arguments."""
     unlisted: frozenset[str] = frozenset()
     """The kinds of them that it has and that are not known yet."""
+
+    @cached_property
+    def resource_addresses(self) -> Addresses:
+        """Its resources by URI: once for each listing, however often all servers are looked at."""
+        return Addresses.of(self.resources)
+
+    @cached_property
+    def template_addresses(self) -> Addresses:
+        """Its templates in the same way."""
+        return Addresses.of(self.templates)
 
 
 NOTHING_BESIDES = Offers()

@@ -60,6 +60,11 @@ class OAuthForm(Sheet):
     client_metadata_url: Address | None = Field(
         None, description="An https document that says who you are, where that is understood."
     )
+    verify: bool = Field(
+        True,
+        description="Whether an authorisation server elsewhere must prove who it is, "
+        "whatever `verify` says of the server.",
+    )
     grant: Grant = Field(
         "authorization_code",
         description="`client_credentials` for a server that no person logs in to.",

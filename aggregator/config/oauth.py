@@ -24,6 +24,8 @@ class OAuth(NamedTuple):
     issuer: str | None = None
     """The only authorisation server that is believed."""
     client_metadata_url: str | None = None
+    verify: bool = True
+    """Whether an authorisation server at another address than the server has to prove who it is."""
     grant: Grant = "authorization_code"
 
     def __repr__(self) -> str:

@@ -274,6 +274,7 @@ def _oauth(form: OAuthForm | None, source: Source) -> OAuth | Literal[False] | N
         resource=form.resource,
         issuer=form.issuer,
         client_metadata_url=form.client_metadata_url,
+        verify=form.verify,
         grant=form.grant,
     )
 

@@ -201,7 +201,10 @@ async def list_resources(server: ServerConfig, link: Link, known: Offers) -> Off
     complain(server, refused)
     skills, refused = skills_of(server, await _list_skills(link, resources))
     complain(server, refused)
-    return replace(known, resources=resources, templates=templates, skills=skills)
+    offers = replace(known, resources=resources, templates=templates, skills=skills)
+    # While it is the turn of this server, and not of whoever first asks for those of all.
+    _ = offers.resource_addresses, offers.template_addresses
+    return offers
 
 
 async def _list_skills(link: Link, resources: Iterable[ResourceEntry]) -> Admitted:

@@ -1,13 +1,13 @@
 """Which server a prompt, a resource or a template of resources belongs to."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from aggregator.catalog import Catalog, PromptEntry, Ready, ResourceEntry, SkillEntry
+from aggregator.catalog import Addresses, Catalog, PromptEntry, Ready, ResourceEntry, SkillEntry
 from aggregator.effort import Effort
 from aggregator.fleet.templates import MAX_URI, Address, Templates
 from aggregator.names import ServerName
@@ -61,12 +61,12 @@ class Routes:
     @cached_property
     def resources(self) -> Mapping[str, ResourceEntry]:
         """Every listed resource by the URI clients see."""
-        return _told_apart(entry for state in self._known for entry in state.offers.resources)
+        return _told_apart(state.offers.resource_addresses for state in self._known)
 
     @cached_property
     def templates(self) -> Mapping[str, ResourceEntry]:
         """Every template by the form clients see."""
-        return _told_apart(entry for state in self._known for entry in state.offers.templates)
+        return _told_apart(state.offers.template_addresses for state in self._known)
 
     @cached_property
     def _describing(self) -> Mapping[ServerName, Templates]:
@@ -195,14 +195,23 @@ def marked(server: ServerName, uri: str) -> str:
     return f"{SCHEME}{quote(server, safe='')}/{uri}"
 
 
-def _told_apart(entries: Iterator[ResourceEntry]) -> dict[str, ResourceEntry]:
+def _told_apart(servers: Iterable[Addresses]) -> dict[str, ResourceEntry]:
     found: dict[str, ResourceEntry] = {}
-    for entry in entries:
-        uri = entry.own_uri
-        is_taken = uri in found or _is_ours(uri)
-        found.setdefault(marked(entry.server, uri) if is_taken else uri, entry)
+    for addresses in servers:
+        is_plain = _OURS.isdisjoint(addresses.schemes)
+        if is_plain and found.keys().isdisjoint(addresses.entries.keys()):
+            # Nearly always, and in one step, however many there are.
+            found.update(addresses.entries)
+            continue
+        for uri, entry in addresses.entries.items():
+            is_taken = uri in found or _is_ours(uri)
+            found.setdefault(marked(entry.server, uri) if is_taken else uri, entry)
     return found
 
 
+_OURS = frozenset(each.removesuffix(":") for each in OWN_SCHEMES)
+_LONGEST = max(map(len, OWN_SCHEMES))
+
+
 def _is_ours(uri: str) -> bool:
-    return uri[: max(map(len, OWN_SCHEMES))].casefold().startswith(OWN_SCHEMES)
+    return uri[:_LONGEST].casefold().startswith(OWN_SCHEMES)

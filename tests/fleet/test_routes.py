@@ -227,3 +227,51 @@ def test_what_is_shown_of_a_resource_leads_to_the_server_that_lists_it() -> None
         assert both.leads_to(other, shown)
         assert both.find(shown) == Route(other, entry.own_uri)
         assert not both.leads_to(bank, shown)
+
+
+def listing(server: str, *uris: str) -> Ready:
+    entries = tuple(ResourceEntry(ServerName(server), {"uri": uri}) for uri in uris)
+    return Ready(offers=Offers(resources=entries))
+
+
+def test_what_all_servers_list_is_put_together_in_a_step_for_each_of_them() -> None:
+    """However much each of them lists: this is done in one turn, whenever one of them changes."""
+    many = {
+        ServerName(f"s{server}"): listing(f"s{server}", *(f"s{server}://{n}" for n in range(1000)))
+        for server in range(20)
+    }
+    for state in many.values():
+        assert len(state.offers.resource_addresses.entries) == 1000
+
+    routes = Routes(Catalog(many))
+
+    assert calls(lambda: routes.resources) < 20 * 20
+    assert list(routes.resources)[::1000] == [f"s{server}://0" for server in range(20)]
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(["x://1", "y://2", "aggregator://b/x://1", "Catalog://z", "catalog"]),
+            unique=True,
+        ),
+        max_size=4,
+    )
+)
+def test_of_servers_with_the_same_uri_the_first_has_it_and_ours_nobody(
+    lists: list[list[str]],
+) -> None:
+    names = "abcd"[: len(lists)]
+    states = {
+        ServerName(name): listing(name, *uris) for name, uris in zip(names, lists, strict=True)
+    }
+    expected: dict[str, str] = {}
+    for name, uris in zip(names, lists, strict=True):
+        for uri in uris:
+            is_ours = uri.lower().startswith(("aggregator:", "catalog:"))
+            shown = marked(ServerName(name), uri) if is_ours or uri in expected else uri
+            expected.setdefault(shown, name)
+
+    found = Routes(Catalog(dict(states))).resources
+
+    assert [(uri, entry.server) for uri, entry in found.items()] == list(expected.items())

@@ -57,6 +57,8 @@ class Address:
     """Certificates to trust instead of the usual ones."""
     verify: bool = True
     """Whether the server has to prove who it is."""
+    verify_login: bool = True
+    """Whether an authorisation server elsewhere has to."""
     client_cert: Path | None = None
     """Certificate to prove who we are."""
     client_key: Path | None = None

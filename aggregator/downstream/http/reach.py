@@ -51,6 +51,7 @@ def address(server: ServerConfig) -> Address:
         max_message_bytes=server.max_message_bytes,
         ca_file=server.ca_file,
         verify=server.verify,
+        verify_login=server.oauth.verify if server.oauth else True,
         client_cert=server.client_cert,
         client_key=server.client_key,
         proxy=server.proxy,

@@ -1,7 +1,9 @@
 """Forms that are posted to an authorisation server, on the way that leads to its server."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -11,7 +13,7 @@ from aggregator import __version__
 from aggregator.downstream.http.endpoint import Address, tls_context
 from aggregator.downstream.http.fault import FAILURES, of_error
 from aggregator.downstream.login.credentials import RenewalError, Send
-from aggregator.downstream.login.discovery import Fetch, astray
+from aggregator.downstream.login.discovery import HERE, Fetch, astray, is_here, origin
 from aggregator.downstream.login.renewal import Ask, Reply, quoted
 
 PATIENCE = 10.0
@@ -76,8 +78,11 @@ async def _post(ask: Ask, address: Address) -> Reply:
 async def _send(request: httpx2.Request, address: Address) -> Reply:
     if (wrong := astray(str(request.url), address.url)) is not None:
         raise RenewalError(f"its login leads to `{quoted(str(request.url))}`, which {wrong}")
-    context = await anyio.to_thread.run_sync(tls_context, replace(address, url=str(request.url)))
+    way = _way(request.url, address)
+    context = await anyio.to_thread.run_sync(tls_context, way)
     transport = httpx2.AsyncHTTPTransport(verify=context, trust_env=False, proxy=address.proxy)
+    if not _may_be_here(request.url, address):
+        request.extensions["trace"] = partial(_see_peer, request.url)
     request.headers["user-agent"] = f"mcp-tool-aggregator/{__version__}"
     # A few compressed bytes can unfold to more than there is memory.
     request.headers["accept-encoding"] = "identity"
@@ -87,6 +92,42 @@ async def _send(request: httpx2.Request, address: Address) -> Reply:
             return Reply(response.status_code, await _body(response), response.headers.get("date"))
         finally:
             await response.aclose()
+
+
+def _way(url: httpx2.URL, address: Address) -> Address:
+    """Return how an authorisation server is reached that a login to a server leads to.
+
+    Who does not ask a server to prove who it is has said nothing about others, that a person's
+    password, or a secret of ours, goes to.
+    """
+    is_same = origin(str(url)) == origin(address.url)
+    verify = address.verify if is_same else address.verify_login
+    return replace(address, url=str(url), verify=verify)
+
+
+def _may_be_here(url: httpx2.URL, address: Address) -> bool:
+    """Whether nobody needs to look at whom a name leads to."""
+    own = httpx2.URL(address.url).host
+    # Behind a proxy, it is the proxy that looks names up.
+    return url.host == own or is_here(own) or address.proxy is not None
+
+
+async def _see_peer(url: httpx2.URL, event: str, info: Mapping[str, Any]) -> None:
+    """Say nothing to a name that leads to this machine: whoever has it may have it lead anywhere.
+
+    To look it up before would be no use, since the next answer may be another: what counts is to
+    whom there is a connection.
+
+    Raises:
+        RenewalError: It does.
+    """
+    if event != "connection.connect_tcp.complete":
+        return
+    stream = info["return_value"]
+    host, *_ = stream.get_extra_info("server_addr")
+    if is_here(host):
+        await stream.aclose()
+        raise RenewalError(f"its login leads to `{quoted(str(url))}`, which {HERE}")
 
 
 async def _body(response: httpx2.Response) -> bytes:

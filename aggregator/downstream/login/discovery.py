@@ -96,6 +96,9 @@ def covers(resource: str, url: str) -> bool:
     return f"{other.path.rstrip('/')}/".startswith(f"{one.path.rstrip('/')}/")
 
 
+HERE = "is on this machine, and its server is not"
+
+
 def astray(url: str, server: str) -> str | None:
     """Say why the login to a server must not lead to an address that somebody names; if it may not.
 
@@ -106,14 +109,14 @@ def astray(url: str, server: str) -> str | None:
         return "is no address of the web"
     if parts.username is not None or parts.password is not None:
         return "has a name before its host, which may be taken for the host"
-    if _is_here(parts.hostname) and not _is_here(own.hostname or ""):
-        return "is on this machine, and its server is not"
+    if is_here(parts.hostname) and not is_here(own.hostname or ""):
+        return HERE
     if parts.scheme == "http" and own.scheme == "https":
         return "is not encrypted, and its server is"
     return None
 
 
-def _is_here(host: str) -> bool:
+def is_here(host: str) -> bool:
     """Whether a host is this machine, or what only this machine sees."""
     name = host.rstrip(".").lower()
     try:

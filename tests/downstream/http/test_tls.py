@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import uvicorn
 
 from aggregator.catalog import Failed, Pending, Ready
 from aggregator.config import ServerConfig, parse_config
-from aggregator.downstream.http.reach import reach
+from aggregator.downstream.http.endpoint import Address
+from aggregator.downstream.http.reach import address, reach
+from aggregator.downstream.http.tokens import getter
+from aggregator.downstream.login.credentials import RenewalError
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
 from tests.loopback.scripted import Scripted
@@ -122,3 +126,28 @@ def test_the_configuration_says_how_to_reach_a_server(tmp_path: Path) -> None:
     assert (server.ca_file, server.verify) == (tmp_path / "ca.pem", False)
     assert (server.client_cert, server.client_key) == (tmp_path / "me.pem", tmp_path / "me.key")
     assert server.proxy == "http://proxy.example.com:3128"
+
+
+async def test_who_does_not_check_a_server_still_checks_who_is_asked_for_a_login(
+    certificate: Path,
+) -> None:
+    """Whoever answers in the place of an authorisation server is given passwords and secrets."""
+    async with secure(certificate) as url:
+        elsewhere = Address("https://127.0.0.1:1/mcp", verify=False)
+        with pytest.raises(RenewalError, match="CERTIFICATE_VERIFY_FAILED"):
+            await getter(elsewhere)(url)
+
+        # Its own address is the one that nobody wants to have checked; or somebody says so.
+        assert (await getter(Address(url, verify=False))(url)).status
+        assert (await getter(replace(elsewhere, verify_login=False))(url)).status
+
+
+def test_what_is_not_checked_is_said_of_each() -> None:
+    text = "servers: {web: {url: 'https://x.example/mcp', verify: false, oauth: {%s}}}"
+    lax = parse_config(text % "verify: false", Path("servers.yaml"), {}).servers[WEB]
+    strict = parse_config(text % "clientId: me", Path("servers.yaml"), {}).servers[WEB]
+
+    assert [(each.verify, each.verify_login) for each in map(address, (lax, strict))] == [
+        (False, False),
+        (False, True),
+    ]
