@@ -1,11 +1,13 @@
-"""What there is to ask for over HTTP: the protocol at one path, whether we are well, and counts.
+"""What there is to ask for over HTTP: the protocol at one path, whether we are well, and the page.
 
 Nothing here takes a command, a URL or the definition of a server.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
+from pathlib import Path
 
 import anyio
 from anyio import to_thread
@@ -20,6 +22,10 @@ from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.signals import Signal
 from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.bodies import MAX_BODY_BYTES, Bodies, BodyRefusedError
+from aggregator.upstream.http.page.activity import Activity, Confided
+from aggregator.upstream.http.page.files import read_files
+from aggregator.upstream.http.page.following import ACTIVITY, Following
+from aggregator.upstream.http.page.saved import STATS, Saved
 from aggregator.upstream.http.sessions import Sessions
 from aggregator.upstream.server import Upstream
 
@@ -41,10 +47,21 @@ Endpoint = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Site:
     """Answers requests that have been let in, and knows which are under way."""
 
-    def __init__(self, upstream: Upstream, max_sessions: int = MAX_SESSIONS) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        max_sessions: int = MAX_SESSIONS,
+        stats: Path | None = None,
+        *,
+        shows_arguments: bool = False,
+    ) -> None:
         self._upstream = upstream
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
+        fleet = upstream.fleet
+        self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
+        """Hears what happens, for whoever looks at the page."""
+        self._following = Following(self.activity, fleet.stream.name)
         self._sessions = Sessions()
         self._bodies = Bodies()
         self._max_sessions = max_sessions
@@ -54,11 +71,17 @@ class Site:
             max_sessions=max_sessions + MAX_OPENING,
             session_idle_timeout=IDLE_TIME,
         )
+        files, reading = read_files(), frozenset(("GET", "HEAD"))
+        self.open_paths = frozenset((ALIVE, READY, *files))
+        """What needs no token."""
         self.routes: Mapping[str, tuple[frozenset[str], Endpoint]] = {
             PROTOCOL: (frozenset(("GET", "POST", "DELETE")), self._speak),
-            ALIVE: (frozenset(("GET", "HEAD")), self._alive),
-            READY: (frozenset(("GET", "HEAD")), self._ready),
-            METRICS: (frozenset(("GET", "HEAD")), self._measured),
+            ALIVE: (reading, self._alive),
+            READY: (reading, self._ready),
+            METRICS: (reading, self._measured),
+            ACTIVITY: (frozenset(("GET",)), self._follow),
+            STATS: (reading, Saved(fleet, stats)),
+            **{path: (reading, file) for path, file in files.items()},
         }
         """All there is, with the methods each path takes."""
         self._requests: dict[anyio.CancelScope, bool] = {}
@@ -92,11 +115,21 @@ class Site:
         if self._upstream.grows_lists and version not in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
             await _declined(version or "")(scope, receive, send)
             return
+        with self._under_way(lasts=_lasts(scope["method"], headers)):
+            await self._speak_in_session(scope, receive, send, headers)
+
+    async def _follow(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._under_way(lasts=True):
+            await self._following(scope, receive, send)
+
+    @contextmanager
+    def _under_way(self, *, lasts: bool) -> Generator[None, None, None]:
+        """Have a request hung up on when we leave; one that lasts is not waited for."""
         request = anyio.CancelScope()
-        self._requests[request] = _lasts(scope["method"], headers)
+        self._requests[request] = lasts
         try:
             with request:
-                await self._speak_in_session(scope, receive, send, headers)
+                yield
         finally:
             del self._requests[request]
             self._ended.send()
