@@ -15,6 +15,10 @@ from aggregator.names import ServerName
 
 OURSELVES = "aggregator-cli"
 """The client that a person's commands are: what they do is no model's doing."""
+PAGE = "aggregator-page"
+"""The client that the page of the HTTP door is, in a person's browser."""
+BY_HAND = frozenset((OURSELVES, PAGE))
+"""Clients behind which there is a person, and no model that anything is saved for."""
 
 
 class Origin(NamedTuple):

@@ -5,17 +5,15 @@ import logging
 import sys
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import anyio
 
-from aggregator.app import Expect, serve_http, serve_standard_streams
+from aggregator.app import serve_standard_streams
 from aggregator.cli.config_file import read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.logs import set_up_logging, tell_of_loss
+from aggregator.cli.logs import Lines, set_up_logging, tell_of_loss
 from aggregator.config import Config
 from aggregator.descriptors import raise_limit
-from aggregator.memory import state_path
 
 EVENT_LOOP = {"use_uvloop": find_spec("uvloop") is not None}
 """The quicker event loop, where it is installed."""
@@ -27,6 +25,37 @@ SWITCH_INTERVAL = 0.001
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Serve a client over stdio until it leaves, or clients over HTTP until told to stop."""
     _check(options)
+    # A client shows what we say as errors; over HTTP a person or a service reads it.
+    least = logging.ERROR if options.http is None else logging.WARNING
+    config, lines = prepare(options, environment, least)
+    if options.http is not None:
+        # A client that starts us over stdio does not wait for what HTTP takes.
+        from aggregator.cli.door import access_for, serve_door  # noqa: PLC0415 - see above
+
+        access = access_for(options, config, environment)
+        serve_door(access, config, environment, lines.expect, on_open=partial(_tell, environment))
+        return ExitStatus.FINE
+    _greet(environment)
+    serve = partial(
+        serve_standard_streams,
+        config,
+        environment.variables,
+        lines.expect,
+        environment.herald,
+    )
+    anyio.run(serve, backend_options=EVENT_LOOP)
+    return ExitStatus.FINE
+
+
+def prepare(
+    options: argparse.Namespace, environment: Environment, least: int
+) -> tuple[Config, Lines]:
+    """Get this process ready to serve; return what to serve, and what follows it in the log.
+
+    Raises:
+        CommandError: It cannot be done on this system.
+        ConfigError: The file cannot be used.
+    """
     _check_platform(environment)
     sys.setswitchinterval(SWITCH_INTERVAL)
     raise_limit()
@@ -36,25 +65,10 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         config = config.only(options.only)
     if options.afresh:
         config = config.afresh()
-    # A client shows what we say as errors; over HTTP a person or a service reads it.
-    least = logging.ERROR if options.http is None else logging.WARNING
     if environment.spout is not None:
         environment.spout.never_wait(tell_of_loss)
     form: str = options.log_format
-    lines = set_up_logging(config, options.verbose, form, environment.stderr, least)
-    if options.http is None:
-        _greet(environment)
-        serve = partial(
-            serve_standard_streams,
-            config,
-            environment.variables,
-            lines.expect,
-            environment.herald,
-        )
-        anyio.run(serve, backend_options=EVENT_LOOP)
-    else:
-        _serve_http(config, options, environment, lines.expect)
-    return ExitStatus.FINE
+    return config, set_up_logging(config, options.verbose, form, environment.stderr, least)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -63,7 +77,9 @@ def _check(options: argparse.Namespace) -> None:
     Raises:
         CommandError: An option needs another.
     """
-    for option in ("no_auth", "allow_host", "token_file") if options.http is None else ():
+    for option in (
+        ("no_auth", "allow_host", "token_file", "show_arguments") if options.http is None else ()
+    ):
         if getattr(options, option):
             raise CommandError(
                 f"`--{option.replace('_', '-')}` is of use only with `--http`",
@@ -85,42 +101,13 @@ def _check_platform(environment: Environment) -> None:
         )
 
 
+def _tell(environment: Environment, _listener: object) -> None:
+    """Tell a person who typed the command how to see what it does."""
+    if environment.stderr.isatty():
+        environment.note("`aggregator open` shows a page of what it does; Ctrl-C ends it")
+
+
 def _greet(environment: Environment) -> None:
     """Tell a person who typed the command why nothing happens."""
     if environment.stdin.isatty() and environment.stderr.isatty():
         environment.note("Waiting for an MCP client on standard input; Ctrl-C ends it.")
-
-
-def _serve_http(
-    config: Config, options: argparse.Namespace, environment: Environment, expect: Expect
-) -> None:
-    # A client that starts us over stdio does not wait for what HTTP takes.
-    from aggregator.upstream.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
-    from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener  # noqa: PLC0415 - see above
-
-    try:
-        binding = parse_binding(options.http)
-    except BindingError as error:
-        raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
-    try:
-        given = None if options.token_file else environment.variables.get(FROM_ENVIRONMENT)
-        token = None if options.no_auth else given or None
-        token_file = None if options.no_auth or token else _token_file(options, environment)
-        names = tuple(options.allow_host)
-        listener = Listener(Access(binding, token_file, token, names, say=environment.note))
-    except BindingError as error:
-        raise CommandError(str(error), error.hint) from error
-    try:
-        serve = partial(serve_http, config, environment.variables, listener, expect)
-        anyio.run(serve, backend_options=EVENT_LOOP)
-    finally:
-        listener.close()
-
-
-def _token_file(options: argparse.Namespace, environment: Environment) -> Path:
-    if options.token_file:
-        return environment.directory / Path(options.token_file).expanduser()
-    state = state_path(environment.variables, environment.platform)
-    if state is None:
-        raise CommandError("there is no place for the token", "Set HOME or XDG_STATE_HOME")
-    return state.with_name("http-token")

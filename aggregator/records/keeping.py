@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.events import OURSELVES, CallEnded, Event, ListServed, Searched, Stream
+from aggregator.events import BY_HAND, CallEnded, Event, ListServed, Searched, Stream
 from aggregator.files import in_words
 from aggregator.records.gathering import Gathering
 from aggregator.secrecy import Redaction
@@ -39,7 +39,7 @@ async def keep_stats(
     is_told = False
 
     def hear(event: Event) -> None:
-        if isinstance(event, Kept) and event.origin.client != OURSELVES:
+        if isinstance(event, Kept) and event.origin.client not in BY_HAND:
             gathering.put(event)
 
     def write(events: list[Kept], lost: int) -> int:

@@ -10,6 +10,7 @@ from threading import Lock
 from aggregator import __version__
 from aggregator.catalog import Catalog, Pending, Ready
 from aggregator.events import (
+    BY_HAND,
     CallBegan,
     CallEnded,
     Event,
@@ -67,7 +68,7 @@ class Metrics:
                 self._search_tokens += tokens_of_text(event.characters)
                 for answer in event.answers:
                     self._searches["found" if answer.is_hit else "nothing"] += 1
-            case ListServed():
+            case ListServed() if event.origin.client not in BY_HAND:
                 self._lists_served += 1
                 self._lists.append(event)
                 if len(self._lists) > MAX_LISTS:

@@ -33,7 +33,8 @@ _SUBMIT = """(() => {
 
 def find_chromium() -> str | None:
     """Return the browser of this machine, if it has one."""
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 class Tab:

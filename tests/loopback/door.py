@@ -65,17 +65,21 @@ async def door(
     settings: Settings | None = None,
     patience: float = REQUEST_TIME,
     max_sessions: int = MAX_SESSIONS,
+    *,
+    port: int = 0,
+    stats: Path | None = None,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
     said: list[str] = []
     token_file = directory / "http-token"
     access = Access(
-        Binding("127.0.0.1", 0),
+        Binding("127.0.0.1", port),
         token_file,
         patience=patience,
         max_sessions=max_sessions,
         say=said.append,
+        stats=stats,
     )
     listener = Listener(access)
     stop = anyio.Event()

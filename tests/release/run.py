@@ -75,6 +75,9 @@ def look(sdist: Path, wheel: Path) -> None:
     _check(not strange, f"the wheel has nothing but the package{strange or ''}")
     _check("aggregator/py.typed" in names, "the wheel says that it is typed")
     _check("aggregator/example/servers.yaml" in names, "the wheel has the example servers")
+    static = ROOT / "aggregator" / "upstream" / "http" / "page" / "static"
+    page = [path.relative_to(ROOT).as_posix() for path in static.rglob("*") if path.is_file()]
+    _check(len(page) > 1 and set(page) <= set(names), "the wheel has every file of the page")
     _check(any(name.endswith("licenses/LICENSE") for name in names), "the wheel has its licence")
     _check(f"\nVersion: {__version__}\n" in metadata, "the version is that of the package")
     _check(any(name.endswith("/tests/conftest.py") for name in sources), "the sdist has the tests")

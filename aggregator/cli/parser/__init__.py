@@ -13,7 +13,7 @@ from aggregator.cli.parser.editing import IMPORT, INSTALL, SCHEMA
 from aggregator.cli.parser.locking import APPROVE, LOCK
 from aggregator.cli.parser.login import LOGIN, LOGOUT
 from aggregator.cli.parser.options import Command
-from aggregator.cli.parser.seeing import STATS
+from aggregator.cli.parser.seeing import OPEN, STATS
 from aggregator.cli.parser.serving import SERVE, STATUS, STOP
 
 DESCRIPTION = "One MCP server in front of all your others."
@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, Command] = {
     "approve": APPROVE,
     "import": IMPORT,
     "install": INSTALL,
+    "open": OPEN,
     "stats": STATS,
     "doctor": DOCTOR,
     "schema": SCHEMA,

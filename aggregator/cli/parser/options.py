@@ -51,6 +51,15 @@ def add_door(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_show_arguments(parser: argparse.ArgumentParser, when: str = "") -> None:
+    """Let the page show what calls are given."""
+    parser.add_argument(
+        "--show-arguments",
+        action="store_true",
+        help=f"{when}show the arguments of calls on the page, without known secrets",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Let results be for programs."""
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -4,7 +4,7 @@ import argparse
 import re
 import time
 
-from aggregator.cli.parser.options import Command, add_config, add_json
+from aggregator.cli.parser.options import Command, add_config, add_json, add_show_arguments
 
 _AGO = re.compile(r"(\d{1,5})([mhdw])")
 _SECONDS = {"m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
@@ -21,6 +21,18 @@ def _stats(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _open(parser: argparse.ArgumentParser) -> None:
+    add_config(parser, example=True)
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address of the page instead"
+    )
+    add_show_arguments(parser)
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="say more on stderr; -vv for all of it"
+    )
+    parser.set_defaults(only=[], afresh=False, log_format="text")
+
+
 def moment(text: str) -> float:
     """Read a time that has passed."""
     if ago := _AGO.fullmatch(text):
@@ -32,6 +44,19 @@ def moment(text: str) -> float:
             f"must be as 24h or 7d, or a day as 2026-01-31, not `{text}`"
         ) from None
 
+
+OPEN = Command(
+    "open a page that shows what happens: servers, tools, searches, calls, what was saved",
+    """
+aggregator open                           in your browser, with the servers of servers.yaml
+aggregator open --example                 with the example servers
+aggregator open --no-browser              print the address, with the token in it
+
+If `aggregator serve --http` serves the same file, the page is that one's; else it is served
+until Ctrl-C, on this machine only.
+""",
+    _open,
+)
 
 STATS = Command(
     "show what was called and searched for, and what it saved",

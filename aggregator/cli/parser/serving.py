@@ -2,7 +2,7 @@
 
 import argparse
 
-from aggregator.cli.parser.options import Command, add_config, add_json, file
+from aggregator.cli.parser.options import Command, add_config, add_json, add_show_arguments, file
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +35,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="with --http: a further name by which clients reach this host",
     )
+    add_show_arguments(parser, "with --http: ")
 
 
 def _logging(parser: argparse.ArgumentParser) -> None:

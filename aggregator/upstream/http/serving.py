@@ -15,7 +15,7 @@ from aggregator.descriptors import limit
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.patience import REQUEST_TIME, impatient
-from aggregator.upstream.http.site import ALIVE, MAX_SESSIONS, READY, Site
+from aggregator.upstream.http.site import MAX_SESSIONS, Site
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.http.token import check_token, ensure_token
 from aggregator.upstream.server import Upstream
@@ -51,6 +51,10 @@ class Access:
     """Seconds that a client has to send a request whole."""
     max_sessions: int = MAX_SESSIONS
     """Sessions of handshake clients at a time."""
+    stats: Path | None = None
+    """Where it is kept what was counted, for the page; `None` if nothing is."""
+    shows_arguments: bool = False
+    """Whether the page shows what calls are given."""
 
 
 class Listener:
@@ -69,22 +73,35 @@ class Listener:
         """Where we listen: with the port that was given to us, if we left the choice."""
 
     @property
+    def near(self) -> str:
+        """The host and port by which this machine reaches us."""
+        host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.binding.host)  # noqa: S104
+        return Binding(host or self.binding.host, self.binding.port).authority
+
+    @property
     def url(self) -> str:
         """The address that clients connect to."""
         return f"http://{self.binding.authority}{PROTOCOL}"
 
     async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
         """Serve clients until we are told to stop."""
-        site = Site(upstream, self._access.max_sessions)
+        access = self._access
+        site = Site(
+            upstream,
+            access.max_sessions,
+            access.stats,
+            shows_arguments=access.shows_arguments,
+        )
         files = limit()
         strangers = Strangers.among(files)
-        guard = Guard(site, self._policy(), open_paths=(ALIVE, READY), strangers=strangers)
-        protocol = impatient(self._access.patience, strangers)
+        guard = Guard(site, self._policy(), open_paths=site.open_paths, strangers=strangers)
+        protocol = impatient(access.patience, strangers)
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
         backlog = max(1, min(BACKLOG, strangers.most // 2))
         server = _Server(_settings(guard, protocol, most, backlog))
-        with upstream.fleet.stream.heard_by(site.metrics.hear):
+        stream, wants = upstream.fleet.stream, access.shows_arguments
+        with stream.heard_by(site.metrics.hear), stream.heard_by(site.activity.hear, content=wants):
             async with site.endpoint.open(), anyio.create_task_group() as group:
                 group.start_soon(_serve, server, self._socket, stop)
                 self._greet()

@@ -1,4 +1,4 @@
-"""What there is to ask for over HTTP: the protocol at one path, whether we are well, and counts.
+"""What there is to ask for over HTTP: the protocol at one path, whether we are well, and the page.
 
 Nothing here takes a command, a URL or the definition of a server.
 """
@@ -6,7 +6,9 @@ Nothing here takes a command, a URL or the definition of a server.
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 
+import anyio
 from anyio import to_thread
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -17,6 +19,10 @@ from aggregator.catalog import Pending
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.endpoint import Endpoint
+from aggregator.upstream.http.page.activity import Activity, Confided
+from aggregator.upstream.http.page.files import read_files
+from aggregator.upstream.http.page.following import ACTIVITY, Following
+from aggregator.upstream.http.page.saved import STATS, Saved
 from aggregator.upstream.server import Upstream
 
 ALIVE = "/healthz"
@@ -32,16 +38,34 @@ Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Site:
     """Answers requests that have been let in, and knows which are under way."""
 
-    def __init__(self, upstream: Upstream, max_sessions: int = MAX_SESSIONS) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        max_sessions: int = MAX_SESSIONS,
+        stats: Path | None = None,
+        *,
+        shows_arguments: bool = False,
+    ) -> None:
         self._upstream = upstream
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
         self.endpoint = Endpoint(upstream, max_sessions)
+        fleet = upstream.fleet
+        self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
+        """Hears what happens, for whoever looks at the page."""
+        self._following = Following(self.activity, fleet.stream.name)
+        self._followers: set[anyio.CancelScope] = set()
+        files, reading = read_files(), frozenset(("GET", "HEAD"))
+        self.open_paths = frozenset((ALIVE, READY, *files))
+        """What needs no token."""
         self.routes: Mapping[str, tuple[frozenset[str], Answering]] = {
             PROTOCOL: (frozenset(("GET", "POST", "DELETE")), self._speak),
-            ALIVE: (frozenset(("GET", "HEAD")), self._alive),
-            READY: (frozenset(("GET", "HEAD")), self._ready),
-            METRICS: (frozenset(("GET", "HEAD")), self._measured),
+            ALIVE: (reading, self._alive),
+            READY: (reading, self._ready),
+            METRICS: (reading, self._measured),
+            ACTIVITY: (frozenset(("GET",)), self._follow),
+            STATS: (reading, Saved(fleet, stats)),
+            **{path: (reading, file) for path, file in files.items()},
         }
         """All there is, with the methods each path takes."""
         self._is_closing = False
@@ -60,6 +84,8 @@ class Site:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
         self._is_closing = True
         await self.endpoint.drain(patience)
+        for follower in tuple(self._followers):
+            follower.cancel()
 
     async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._upstream.grows_lists:
@@ -68,6 +94,14 @@ class Site:
                 await _declined(version or "")(scope, receive, send)
                 return
         await self.endpoint(scope, receive, send)
+
+    async def _follow(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with anyio.CancelScope() as follower:
+            self._followers.add(follower)
+            try:
+                await self._following(scope, receive, send)
+            finally:
+                self._followers.discard(follower)
 
     async def _alive(self, scope: Scope, receive: Receive, send: Send) -> None:
         await JSONResponse({"status": "alive"})(scope, receive, send)

@@ -142,11 +142,16 @@ async def test_nothing_takes_a_command_or_the_definition_of_a_server(tmp_path: P
     async with aggregating({}) as upstream:
         inventory = {path: set(methods) for path, (methods, _) in Site(upstream).routes.items()}
 
-    assert inventory == {
+    files = {path: methods for path, methods in inventory.items() if path.startswith("/page/")}
+    assert all(methods == {"GET", "HEAD"} for methods in files.values())
+    assert {path: each for path, each in inventory.items() if path not in files} == {
         "/mcp": {"GET", "POST", "DELETE"},
         "/healthz": {"GET", "HEAD"},
         "/readyz": {"GET", "HEAD"},
         "/metrics": {"GET", "HEAD"},
+        "/": {"GET", "HEAD"},
+        "/activity": {"GET"},
+        "/stats": {"GET", "HEAD"},
     }
 
 

@@ -1,0 +1,95 @@
+"""A door that clients come in by over HTTP, as commands open one."""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from aggregator.app import Expect, serve_http
+from aggregator.cli.doors import Door, announced
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.serve import EVENT_LOOP
+from aggregator.config import Config
+from aggregator.memory import state_path
+from aggregator.records.keeping import stats_path
+from aggregator.upstream.http.binding import BindingError, parse_binding
+from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener
+
+OnOpen = Callable[[Listener], None]
+"""Told of a door that can be knocked at."""
+
+
+def access_for(options: argparse.Namespace, config: Config, environment: Environment) -> Access:
+    """Return where to listen and whom to let in, as `serve --http` was told.
+
+    Raises:
+        CommandError: It cannot be done so.
+    """
+    try:
+        binding = parse_binding(options.http)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
+    given = None if options.token_file else environment.variables.get(FROM_ENVIRONMENT)
+    token = None if options.no_auth else given or None
+    return Access(
+        binding,
+        None if options.no_auth or token else _token_file(options, environment),
+        token,
+        tuple(options.allow_host),
+        say=environment.note,
+        stats=stats_of(config, environment),
+        shows_arguments=options.show_arguments,
+    )
+
+
+def serve_door(
+    access: Access,
+    config: Config,
+    environment: Environment,
+    expect: Expect,
+    *,
+    on_open: OnOpen = lambda _listener: None,
+    confides: bool = False,
+) -> None:
+    """Serve whoever comes in by a door until told to stop.
+
+    `confides` says whether other commands of the same person may know the token, where it is in
+    no file.
+
+    Raises:
+        CommandError: We cannot listen there.
+    """
+    try:
+        listener = Listener(access)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint) from error
+    told = Door(
+        listener.near,
+        None if access.token_file is None else str(access.token_file),
+        access.token if confides else None,
+    )
+    try:
+        with announced(told, config.path, environment):
+            on_open(listener)
+            serve = partial(serve_http, config, environment.variables, listener, expect)
+            anyio.run(serve, backend_options=EVENT_LOOP)
+    finally:
+        listener.close()
+
+
+def stats_of(config: Config, environment: Environment) -> Path | None:
+    """Return where stats of a configuration are kept, if they are."""
+    state = state_path(environment.variables, environment.platform)
+    is_kept = config.settings.state and config.settings.stats
+    return stats_path(state) if is_kept and state is not None else None
+
+
+def _token_file(options: argparse.Namespace, environment: Environment) -> Path:
+    if options.token_file:
+        return environment.directory / Path(options.token_file).expanduser()
+    state = state_path(environment.variables, environment.platform)
+    if state is None:
+        raise CommandError("there is no place for the token", "Set HOME or XDG_STATE_HOME")
+    return state.with_name("http-token")

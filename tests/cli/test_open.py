@@ -1,0 +1,136 @@
+"""`aggregator open`: the page of a door that is open, or of one opened for it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.shell import ROOT, Shell
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+SERVERS = "servers: {away: {command: nothing, enabled: false}}\n"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    found = Shell(tmp_path, tmp_path, variables={"XDG_STATE_HOME": str(tmp_path / "state")})
+    found.write_servers(SERVERS)
+    return found
+
+
+@contextmanager
+def started(shell: Shell, *arguments: str, **variables: str) -> Generator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aggregator", *arguments],
+        cwd=shell.project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **shell.all_variables(), "PYTHONPATH": str(ROOT), **variables},
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def status_at(address: str) -> int:
+    page, _, token = address.partition("#token=")
+    headers = {"authorization": f"Bearer {token}"}
+    return httpx2.get(f"{page}stats", headers=headers, trust_env=False).status_code
+
+
+def test_it_serves_the_page_until_it_is_ended_and_is_found_meanwhile(shell: Shell) -> None:
+    with started(shell, "open", "--no-browser") as process:
+        address = line(process)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[\w-]{43}", address)
+        answered = status_at(address)
+        again = shell.run("open", "--no-browser")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+
+    assert answered == 200
+    assert (again.status, again.out.strip()) == (0, address)
+    assert process.returncode == 0
+    assert address.partition("=")[2] not in said
+    assert "Traceback" not in said
+    (left,) = (shell.project / "state").rglob("doors/*.json")
+    assert left.read_text() == ""
+    assert left.stat().st_mode & 0o077 == 0
+
+
+def test_it_shows_the_page_of_a_door_that_serves_the_same_file(shell: Shell) -> None:
+    with started(shell, "serve", "--http", "0") as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        process.stderr.readline()
+        found = shell.run("open", "--no-browser")
+        (token,) = (shell.project / "state").rglob("http-token")
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    page = url.removesuffix("mcp")
+    assert found.out.strip() == f"{page}#token={token.read_text().strip()}"
+
+
+def test_a_token_that_was_given_in_confidence_is_not_written_down(shell: Shell) -> None:
+    token = "0123456789abcdef" * 3
+    with started(shell, "serve", "--http", "0", AGGREGATOR_TOKEN=token) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        found = shell.run("open", "--no-browser")
+        (left,) = (shell.project / "state").rglob("doors/*.json")
+        kept = left.read_text()
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    assert token not in kept
+    assert found.out.strip() == url.removesuffix("mcp")
+
+
+def test_a_browser_is_given_the_address_and_nobody_else(shell: Shell) -> None:
+    told = shell.project / "told"
+    os.mkfifo(told)
+    program = shell.project / "browser"
+    program.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n')
+    program.chmod(0o700)
+    with started(shell, "open", BROWSER=str(program)) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        address = told.read_text() if said.startswith("Your browser opens") else ""
+        process.send_signal(signal.SIGINT)
+        out, more = process.communicate(timeout=PATIENCE)
+
+    assert "#token=" in address
+    assert out == ""
+    assert address.partition("#token=")[2] not in said + more
+    assert f"Your browser opens {address.partition('#')[0]}" in said
+
+
+def test_what_a_crash_left_behind_leads_nowhere(shell: Shell) -> None:
+    with started(shell, "open", "--no-browser") as process:
+        first = line(process)
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+    with started(shell, "open", "--no-browser") as process:
+        second = line(process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+
+    assert first != second

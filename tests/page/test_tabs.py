@@ -1,0 +1,226 @@
+"""Each tab of the page in a real browser, with a client's view beside it to compare."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from aggregator.config import Settings
+from aggregator.events import Answer, CallEnded, ListServed, Origin, Searched
+from aggregator.names import ServerName
+from aggregator.records.segments import Segments
+from aggregator.records.stats import lines_of
+from aggregator.secrecy import Redaction
+from tests.loopback.door import door
+from tests.page.looking import go, looking
+from tests.peers import Peer, connect_to, failing, ready, text_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "What to remember"},
+        "times": {"type": "integer", "default": 1},
+        "loud": {"type": "boolean"},
+        "colour": {"enum": ["red", "green"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["text"],
+}
+READING = {"readOnlyHint": True}
+
+
+def notes() -> Peer:
+    return Peer(
+        add_note={"description": "Add a note to the book", "inputSchema": SCHEMA},
+        find_note={
+            "description": "Find a note in the book",
+            "inputSchema": SCHEMA,
+            "annotations": READING,
+        },
+    )
+
+
+async def test_servers_say_how_they_are_and_which_command_helps(
+    browser: Browser, tmp_path: Path
+) -> None:
+    servers = {
+        "notes": connect_to(notes()),
+        "broken": failing(FileNotFoundError("there is no program `nothing`")),
+    }
+    async with door(servers, tmp_path) as site, looking(browser, site) as (page, _):
+        await ready(site.upstream)
+        working = page.locator("[data-server=notes]")
+        broken = page.locator("[data-server=broken]")
+
+        await expect(working.locator(".pill").first).to_have_text("ready")
+        await expect(working.locator(".figures")).to_contain_text("2 tools")
+        await expect(page.locator("#summary")).to_contain_text("1 of 2 servers ready")
+        await broken.locator("summary").click()
+        await expect(broken.locator(".facts")).to_contain_text("there is no program")
+        await expect(broken.locator(".command code")).to_have_text("aggregator check broken")
+        await working.locator("summary").click()
+        await working.locator("a").click()
+        await expect(page.locator("#panel-tools .row")).to_have_count(2)
+
+
+async def test_tools_are_filtered_and_defined(browser: Browser, tmp_path: Path) -> None:
+    servers = {"notes": connect_to(notes()), "mail": connect_to(Peer("send"))}
+    async with door(servers, tmp_path) as site, looking(browser, site) as (page, _):
+        await ready(site.upstream)
+        await go(page, "tools")
+        rows = page.locator(".row")
+
+        await expect(rows).to_have_count(3)
+        await page.get_by_label("Filter tools").fill("BOOK find")
+        await expect(rows).to_have_count(1)
+        await rows.first.click()
+        detail = page.locator(".detail")
+        await expect(detail.locator("h2")).to_have_text("notes__find_note")
+        await expect(detail.locator(".title")).to_contain_text("read-only")
+        await expect(detail.locator(".parameters tbody tr")).to_have_count(5)
+        await expect(detail).to_contain_text("Find a note in the book")
+        await detail.locator(".raw summary").click()
+        whole = json.loads(await detail.locator(".raw pre").inner_text())
+        assert whole["inputSchema"] == SCHEMA
+
+
+@pytest.mark.parametrize("surface", ["auto", "promote"])
+async def test_a_search_shows_what_a_model_reads_and_why_whatever_era_is_served(
+    surface: str, browser: Browser, tmp_path: Path
+) -> None:
+    """A pinned surface that grows lists leaves the page, too, with the handshake era alone."""
+    settings = Settings(surface="promote") if surface == "promote" else Settings()
+    async with (
+        door({"notes": connect_to(notes())}, tmp_path, settings) as site,
+        looking(browser, site) as (page, _),
+    ):
+        await ready(site.upstream)
+        await go(page, "search")
+        await page.locator("#query").fill("find a note")
+        await page.keyboard.press("Enter")
+        read = page.locator(".reads pre")
+        await expect(read).to_contain_text("notes__find_note")
+        shown = await read.text_content()
+        reasons = page.locator(".reasons > li")
+        await expect(reasons.first.locator("a.name")).to_have_text("notes__find_note")
+        await expect(reasons.first).to_contain_text("“note” in name")
+        if surface == "auto":
+            async with site.client("modern") as client:
+                answer = await client.call_tool("ToolSearch", {"query": "find a note"})
+            assert shown == text_of(answer)
+
+        await page.locator("#query").fill("zzzzqqqq")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".why")).to_contain_text("Nothing was found")
+
+
+async def test_a_tool_that_reads_is_called_at_once_and_another_after_a_question(
+    browser: Browser, tmp_path: Path
+) -> None:
+    peer = notes()
+    async with (
+        door({"notes": connect_to(peer)}, tmp_path) as site,
+        looking(browser, site) as (page, _),
+    ):
+        await ready(site.upstream)
+        await go(page, "try")
+        form = page.locator("#panel-try")
+        await page.locator("#tool").fill("find")
+        await page.keyboard.press("Enter")
+        await form.get_by_label("text").fill("ink")
+        await form.get_by_label("times").fill("3")
+        await form.get_by_label("loud").select_option("true")
+        await form.get_by_label("colour").select_option(label="green")
+        await form.get_by_label("tags").fill('["a", "b"]')
+        await form.get_by_role("button", name="Call").click()
+        result = page.locator(".result")
+        await expect(result.locator(".said")).to_contain_text("find_note: ")
+        asked = {"text": "ink", "times": 3, "loud": True, "colour": "green", "tags": ["a", "b"]}
+        assert peer.calls == [("find_note", asked)]
+
+        await form.get_by_label("tags").fill("[")
+        await form.get_by_role("button", name="Call").click()
+        await expect(page.locator(".field .problem").last).to_have_text("This is not JSON")
+
+        await page.goto(f"{site.origin}/#try/notes__add_note")
+        await expect(page.locator(".trying h2")).to_have_text("notes__add_note")
+        await form.get_by_label("text").fill("milk")
+        await form.get_by_role("button", name="Call").click()
+        question = page.locator("dialog")
+        await expect(question).to_contain_text("it may change something")
+        await question.get_by_role("button", name="Cancel").click()
+        await expect(question).to_have_count(0)
+        assert len(peer.calls) == 1
+        await form.get_by_role("button", name="Call").click()
+        await question.get_by_role("button", name="Call it").click()
+        await expect(result.locator(".said")).to_contain_text("add_note: ")
+        assert peer.calls[1:] == [("add_note", {"text": "milk"})]
+
+
+async def test_activity_shows_what_others_do_as_they_do_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    peer = Peer("block", "add_note")
+    async with (
+        door({"notes": connect_to(peer)}, tmp_path) as site,
+        looking(browser, site) as (page, _),
+    ):
+        await ready(site.upstream)
+        await go(page, "activity")
+        rows = page.locator(".activity li")
+        async with site.client("modern") as client:
+            await client.call_tool("notes__add_note", {"text": "canary-argument"})
+            await client.call_tool("ToolSearch", {"query": "block something"})
+        await expect(rows.filter(has_text="notes__add_note").first).to_contain_text("ms")
+        await expect(rows.filter(has_text="block something")).to_have_count(1)
+        assert "canary-argument" not in await page.content()
+
+        await page.get_by_role("button", name="Searches").click()
+        await expect(rows).to_have_count(1)
+
+
+async def test_saved_shows_what_was_counted_as_a_picture(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        door({"notes": connect_to(notes())}, tmp_path, stats=tmp_path / "stats") as site,
+        looking(browser, site) as (page, seen),
+    ):
+        await ready(site.upstream)
+        now, somebody = time.time(), Origin("a-client", "1")
+        catalog, config = site.upstream.fleet.now.catalog, site.upstream.fleet.now.config
+        events = [
+            ListServed(now, somebody, [], catalog),
+            Searched(now, somebody, (Answer("rotate key", ()),), 0, 250, 0.1),
+            CallEnded(now, somebody, 1, ServerName("notes"), "notes__add_note", "", "ok", 0.2),
+        ]
+        lines = lines_of(events, 0, config.path, Redaction(()))
+        Segments(tmp_path / "stats").append(lines, now)
+
+        await go(page, "saved")
+        saved = page.locator(".saved")
+        await expect(saved.locator(".compared")).to_contain_text("All 2 tools")
+        await expect(saved.locator(".daily rect.accent")).to_have_count(1)
+        await expect(saved).to_contain_text("rotate key")
+        await expect(saved.locator(".sums")).to_contain_text("100tokens that 1 search cost")
+        await expect(saved).to_contain_text("200 ms")
+
+    assert f"{site.origin}/stats" in seen.addresses
+
+
+async def test_where_nothing_was_counted_it_says_how_to_begin(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        door({}, tmp_path, stats=tmp_path / "stats") as site,
+        looking(browser, site) as (page, _),
+    ):
+        await expect(page.locator(".servers")).to_contain_text("No servers yet")
+        await go(page, "tools")
+        await expect(page.locator(".detail")).to_contain_text("No tools yet")
+        await go(page, "activity")
+        await expect(page.locator(".activity")).to_contain_text("Nothing has happened yet")
+        await go(page, "saved")
+        await expect(page.locator(".saved")).to_contain_text("Nothing has been counted yet")
