@@ -52,9 +52,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             environment.herald,
         )
         anyio.run(serve, backend_options=EVENT_LOOP)
-    else:
-        _serve_http(config, options, environment, lines.expect)
-    return ExitStatus.FINE
+        return ExitStatus.FINE
+    return _serve_http(config, options, environment, lines.expect)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -93,7 +92,7 @@ def _greet(environment: Environment) -> None:
 
 def _serve_http(
     config: Config, options: argparse.Namespace, environment: Environment, expect: Expect
-) -> None:
+) -> ExitStatus:
     # A client that starts us over stdio does not wait for what HTTP takes.
     from aggregator.upstream.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
     from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener  # noqa: PLC0415 - see above
@@ -111,10 +110,22 @@ def _serve_http(
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:
+        if _is_shared(options):
+            from aggregator.cli.doors import open_in_hub  # noqa: PLC0415 - see above
+
+            status = open_in_hub(listener, config, environment)
+            if status is not None:
+                return ExitStatus(status)
         serve = partial(serve_http, config, environment.variables, listener, expect)
         anyio.run(serve, backend_options=EVENT_LOOP)
     finally:
         listener.close()
+    return ExitStatus.FINE
+
+
+def _is_shared(options: argparse.Namespace) -> bool:
+    """Whether others may serve in our place: who wants to hear more hears it from us."""
+    return options.shared and not (options.verbose or options.only or options.afresh)
 
 
 def _token_file(options: argparse.Namespace, environment: Environment) -> Path:
