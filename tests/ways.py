@@ -197,7 +197,7 @@ def _fail(noise: Noise) -> None:
 
 
 def _hello(visitor: Visitor) -> Hello:
-    return Hello(SERVE, "", "servers.yaml", visitor.directory, {})
+    return Hello(SERVE, "", "", "servers.yaml", visitor.directory, {})
 
 
 def _variables(place: Path) -> dict[str, str]:

@@ -11,6 +11,7 @@ from aggregator.app import Expect, serve_http
 from aggregator.cli.doors import Door, announced
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.serve import EVENT_LOOP
+from aggregator.cli.shared_door import open_in_hub
 from aggregator.config import Config
 from aggregator.memory import state_path
 from aggregator.records.keeping import stats_path
@@ -52,8 +53,9 @@ def serve_door(
     *,
     on_open: OnOpen = lambda _listener: None,
     confides: bool = False,
-) -> None:
-    """Serve whoever comes in by a door until told to stop.
+    is_shared: bool = False,
+) -> ExitStatus:
+    """Serve whoever comes in by a door until told to stop, from a hub's servers if it is shared.
 
     `confides` says whether other commands of the same person may know the token, where it is in
     no file.
@@ -73,10 +75,14 @@ def serve_door(
     try:
         with announced(told, config.path, environment):
             on_open(listener)
+            status = open_in_hub(listener, config, environment) if is_shared else None
+            if status is not None:
+                return ExitStatus(status)
             serve = partial(serve_http, config, environment.variables, listener, expect)
             anyio.run(serve, backend_options=EVENT_LOOP)
     finally:
         listener.close()
+    return ExitStatus.FINE
 
 
 def stats_of(config: Config, environment: Environment) -> Path | None:

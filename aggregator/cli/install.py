@@ -22,6 +22,7 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.importing import tell
 from aggregator.cli.pages import as_json, columns
 from aggregator.clients import INSTALLABLE, Client
+from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -50,7 +51,7 @@ def _check_options(options: argparse.Namespace) -> None:
     """
     if options.client is not None and options.json:
         raise CommandError("`--json` lists clients and takes none", status=ExitStatus.USAGE)
-    for option in ("undo", "move", "scope") if options.client is None else ():
+    for option in ("undo", "move", "scope", "http") if options.client is None else ():
         if getattr(options, option):
             raise CommandError(
                 f"`--{option}` needs the name of a client",
@@ -104,9 +105,9 @@ def _install(
     _check_name(client, file, options.name)
     config = config_path(options.config, environment).absolute()
     plan = _plan(client, file, config, environment) if options.move else None
-    _check_config(config, plan)
-    command = _command(config, shared=options.shared)
-    entry = client.entry(options.name, command, _variables(config, plan))
+    if options.http is None:
+        _check_config(config, plan)
+    entry = _entry(client, config, plan, options, environment)
     moved = (*plan.taken, *plan.same) if plan else ()
     changes = [_registered(file, options.name, entry, moved)]
     changes = [change for change in changes if change.is_needed] + [*(plan.changes if plan else ())]
@@ -124,13 +125,86 @@ def _install(
     make(changes)
     undoing = undo_command(client, options.scope, options.name)
     environment.note(
-        f"{client.title} starts the aggregator as `{options.name}` from its next start on, "
-        f"with `{config}`\n"
+        f"{_promised(client, config, options, environment)}\n"
         f"Backups are in `{record.folder}`; `{undoing}` restores them"
     )
     _tell_shared(file, options, environment)
     _tell_kept(client, file, options, environment)
     return ExitStatus.FINE
+
+
+def _entry(
+    client: Client,
+    config: Path,
+    plan: Plan | None,
+    options: argparse.Namespace,
+    environment: Environment,
+) -> dict[str, object]:
+    """Return what is registered: how we are started, or where our door is."""
+    if options.http is not None:
+        return _door(client, options)
+    command = _command(config, shared=_is_shared(client, options, environment))
+    return client.entry(options.name, command, _variables(config, plan))
+
+
+def _is_shared(client: Client, options: argparse.Namespace, environment: Environment) -> bool:
+    """Whether a client is to share servers: as a person says, or where it is known to work."""
+    if options.shared is not None:
+        return options.shared
+    # What others have of a file of the project may be another system.
+    is_here = environment.platform == "linux" and options.scope in (None, "user")
+    return is_here and not client.unshared
+
+
+def _door(client: Client, options: argparse.Namespace) -> dict[str, object]:
+    """Return the registration of the door over HTTP.
+
+    Raises:
+        CommandError: There can be none there, or the client's file would hold the token.
+    """
+    from aggregator.upstream.http.binding import PROTOCOL, BindingError, parse_binding  # noqa: PLC0415 - few need it
+
+    if options.shared is not None:
+        raise CommandError(
+            "`--shared` is of use only for what a client starts, and with `--http` it starts none",
+            "`aggregator serve --http 8765 --shared` has the door share servers",
+            ExitStatus.USAGE,
+        )
+    try:
+        binding = parse_binding(options.http)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
+    entry = client.door(f"http://{binding.authority}{PROTOCOL}")
+    if entry is None:
+        raise CommandError(
+            f"{client.title} is not known to read a token from a variable: "
+            "its file would hold the token itself",
+            f"`aggregator install {client.name} --shared` shares servers without it; "
+            "docs/clients.md has the entry to write by hand",
+        )
+    return entry
+
+
+def _promised(
+    client: Client, config: Path, options: argparse.Namespace, environment: Environment
+) -> str:
+    """Say what a registration means."""
+    if options.http is not None:
+        return (
+            f"{client.title} comes to the aggregator as `{options.name}` from its next start on, "
+            f"if it is started with `{FROM_ENVIRONMENT}` set to the token that "
+            "`aggregator serve --http` names, and that runs then"
+        )
+    text = (
+        f"{client.title} starts the aggregator as `{options.name}` from its next start on, "
+        f"with `{config}`"
+    )
+    if not _is_shared(client, options, environment):
+        return text
+    return (
+        f"{text}, and shares its servers with other clients that are registered so; "
+        "`--no-shared` has it start its own"
+    )
 
 
 def _tell_shared(file: ClientFile, options: argparse.Namespace, environment: Environment) -> None:

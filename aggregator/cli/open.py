@@ -19,15 +19,18 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Show the page of a door that is open, or open one until told to stop."""
     if environment.platform != "win32" and _show_running(options, environment):
         return ExitStatus.FINE
-    start(options, environment)
-    return ExitStatus.FINE
+    return start(options, environment)
 
 
-def start(options: argparse.Namespace, environment: Environment) -> None:
-    """Open a door of our own that only whoever opens the page knows, until told to stop."""
+def start(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Open a door of our own that only whoever opens the page knows, until told to stop.
+
+    What it shows are the servers of a hub, where one runs those of the same configuration.
+    """
     config, lines = prepare(options, environment, logging.WARNING)
     # It takes longer to load than a door that is open already takes to be found.
     from aggregator.cli.door import serve_door, stats_of  # noqa: PLC0415 - see above
+    from aggregator.cli.joining import joined  # noqa: PLC0415 - see above
     from aggregator.upstream.http.binding import LOOPBACK, Binding  # noqa: PLC0415 - see above
     from aggregator.upstream.http.serving import Access, Listener  # noqa: PLC0415 - see above
 
@@ -45,7 +48,17 @@ def start(options: argparse.Namespace, environment: Environment) -> None:
         asked = listener.near, token, options, environment
         Thread(target=_show, args=asked, kwargs={"is_ours": True}, daemon=True).start()
 
-    serve_door(access, config, environment, lines.expect, on_open=show, confides=True)
+    with joined(config.path, environment) as guest:
+        is_shared = guest is not None
+    return serve_door(
+        access,
+        config,
+        environment,
+        lines.expect,
+        on_open=show,
+        confides=True,
+        is_shared=is_shared,
+    )
 
 
 def _show_running(options: argparse.Namespace, environment: Environment) -> bool:

@@ -33,8 +33,14 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         from aggregator.cli.door import access_for, serve_door  # noqa: PLC0415 - see above
 
         access = access_for(options, config, environment)
-        serve_door(access, config, environment, lines.expect, on_open=partial(_tell, environment))
-        return ExitStatus.FINE
+        return serve_door(
+            access,
+            config,
+            environment,
+            lines.expect,
+            on_open=partial(_tell, environment),
+            is_shared=_is_shared(options),
+        )
     _greet(environment)
     serve = partial(
         serve_standard_streams,
@@ -111,3 +117,8 @@ def _greet(environment: Environment) -> None:
     """Tell a person who typed the command why nothing happens."""
     if environment.stdin.isatty() and environment.stderr.isatty():
         environment.note("Waiting for an MCP client on standard input; Ctrl-C ends it.")
+
+
+def _is_shared(options: argparse.Namespace) -> bool:
+    """Whether others may serve in our place: who wants to hear more hears it from us."""
+    return options.shared and not (options.verbose or options.only or options.afresh)

@@ -69,6 +69,28 @@ class FileTemplate(NamedTuple):
     keys: tuple[str, ...] = ("mcpServers",)
 
 
+FROM_ENVIRONMENT = "AGGREGATOR_TOKEN"
+"""The variable that has the token of the door over HTTP: for us, and for whoever comes to it."""
+
+
+class WebEntry(NamedTuple):
+    """How a client writes a server over HTTP so that its token is not in the file."""
+
+    token: str
+    """How its files refer to a variable in a header; nothing if they name it in a key."""
+    extra: Mapping[str, Any] = {}
+    """What it is told beside the address."""
+    address: str = "url"
+    """The key of the address."""
+
+
+UNTRIED = "it was not tried with a hub"
+ROOTED = (
+    "it tells servers its roots, and one that asks for them outside of a call is refused "
+    "where several clients share it"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """One client as people know it."""
@@ -90,6 +112,10 @@ class Client:
     """Whether a bare `url` in its files may be that of a server with the older transport."""
     preamble: Mapping[str, str] = field(default_factory=dict[str, str])
     """What a file of its kind must begin with."""
+    unshared: str = UNTRIED
+    """Why it does not share servers unless a person says so; nothing if it does."""
+    web: WebEntry | None = None
+    """How it reaches us over HTTP, if it can without a token in its file."""
 
     def entry(
         self, name: str, command: Sequence[str], variables: Sequence[str]
@@ -107,6 +133,16 @@ class Client:
                 entry = {"command": program, "args": arguments}
         lead = {"type": self.extra["type"]} if "type" in self.extra else {}
         return {**lead, **entry, **self.extra, **self._hand(variables)}
+
+    def door(self, url: str) -> dict[str, object] | None:
+        """Return our registration at an address, or nothing if the token would be in it."""
+        if self.web is None:
+            return None
+        reference = {"headers": {"Authorization": f"Bearer {self.web.token}"}}
+        named = {"bearer_token_env_var": FROM_ENVIRONMENT}
+        lead = {key: value for key, value in self.web.extra.items() if key == "type"}
+        by = reference if self.web.token else named
+        return {**lead, self.web.address: url, **by, **self.web.extra}
 
     def _hand(self, variables: Sequence[str]) -> dict[str, object]:
         if self.handing == "names" and variables:

@@ -7,10 +7,21 @@ In paths, `{home}`, `{project}`, `{config}` (programs' settings), `{support}` (t
 macOS), `{claude}` and `{codex}` (which have variables of their own) stand for directories.
 """
 
-from aggregator.clients.client import Client, ClientProfile, FileTemplate, VariableStyle
+from aggregator.clients.client import (
+    FROM_ENVIRONMENT,
+    ROOTED,
+    Client,
+    ClientProfile,
+    FileTemplate,
+    VariableStyle,
+    WebEntry,
+)
 
 PLAIN: tuple[VariableStyle, ...] = ("env", "braces", "place")
 EDITOR: tuple[VariableStyle, ...] = (*PLAIN, "input")
+
+IN_BRACES, AS_ENV = f"${{{FROM_ENVIRONMENT}}}", f"${{env:{FROM_ENVIRONMENT}}}"
+"""How files refer to the token."""
 
 CLIENTS: tuple[Client, ...] = (
     Client(
@@ -36,6 +47,8 @@ CLIENTS: tuple[Client, ...] = (
         },
         variables=PLAIN,
         extra={"type": "stdio", "alwaysLoad": True},
+        unshared=ROOTED,
+        web=WebEntry(IN_BRACES, {"type": "http", "alwaysLoad": True}),
     ),
     Client(
         "claude-desktop",
@@ -68,6 +81,9 @@ CLIENTS: tuple[Client, ...] = (
         {"user": FileTemplate("{codex}/config.toml", ("mcp_servers",))},
         extra={"required": True, "omit_tools_from": ["deferred"]},
         handing="names",
+        # In the lab on pipes; its source: it declares no roots.
+        unshared="",
+        web=WebEntry("", {"required": True, "omit_tools_from": ["deferred"]}),
     ),
     Client(
         "gemini-cli",
@@ -90,6 +106,8 @@ CLIENTS: tuple[Client, ...] = (
         variables=("braces", "bare", "percent"),
         handing="references",
         tries_transports=True,
+        unshared=ROOTED,
+        web=WebEntry(IN_BRACES, address="httpUrl"),
     ),
     Client(
         "copilot-cli",
@@ -129,6 +147,8 @@ CLIENTS: tuple[Client, ...] = (
         },
         variables=EDITOR,
         extra={"type": "stdio"},
+        unshared=ROOTED,
+        web=WebEntry(AS_ENV, {"type": "http"}),
     ),
     Client(
         "cursor",
@@ -145,6 +165,8 @@ CLIENTS: tuple[Client, ...] = (
             "project": FileTemplate("{project}/.cursor/mcp.json"),
         },
         variables=EDITOR,
+        unshared=ROOTED,
+        web=WebEntry(AS_ENV),
     ),
     Client(
         "windsurf",
@@ -152,6 +174,7 @@ CLIENTS: tuple[Client, ...] = (
         (ClientProfile(("windsurf-client", "Windsurf")),),
         {"user": FileTemplate("{home}/.codeium/windsurf/mcp_config.json")},
         variables=(*PLAIN, "file"),
+        web=WebEntry(AS_ENV, address="serverUrl"),
     ),
     Client(
         "cline",
@@ -200,6 +223,7 @@ CLIENTS: tuple[Client, ...] = (
         },
         variables=PLAIN,
         extra={"disabled": False},
+        web=WebEntry(AS_ENV, {"type": "streamable-http", "disabled": False}),
     ),
     Client(
         "zed",
@@ -253,6 +277,9 @@ CLIENTS: tuple[Client, ...] = (
         variables=("curly",),
         shape="array",
         extra={"enabled": True},
+        # In the lab on pipes; its source: it declares no capabilities at all.
+        unshared="",
+        web=WebEntry(f"{{env:{FROM_ENVIRONMENT}}}", {"type": "remote", "enabled": True}),
     ),
     Client(
         "continue",
@@ -288,6 +315,7 @@ CLIENTS: tuple[Client, ...] = (
         {"project": FileTemplate("{project}/librechat.yaml")},
         variables=("braces",),
         extra={"type": "stdio"},
+        web=WebEntry(IN_BRACES, {"type": "streamable-http"}),
         preamble={"version": "1.2.1"},
     ),
     Client(

@@ -29,8 +29,9 @@ MAX_ENDINGS = 5
 STANDARD = (0, 1, 2)
 """What is handed over."""
 ACCEPTED, REFUSED, GO, BEGUN = b"A", b"N", b"G", b"B"
-SERVE, JOIN, STATUS, STOP = "serve", "join", "status", "stop"
-"""What can be asked for: to be served, to be if such servers run, and what commands want."""
+SERVE, JOIN, DOOR, STATUS, STOP = "serve", "join", "door", "status", "stop"
+"""What can be asked for: to be served, to be if such servers run, to have whoever comes to a socket
+served, and what commands want."""
 SEPARATOR = b"\0"
 """What stands between the words of a hello; no path and no variable has it."""
 
@@ -56,7 +57,7 @@ def hand_over(serving: Typed) -> int | None:
             os.fstat(descriptor)
         dock = open_dock(os.environ)
         try:
-            connection = _accepted(dock, _hello(serving))
+            connection = accepted(dock, _hello(serving), STANDARD)
         finally:
             dock.close()
     except (InProcessError, DockError) as error:
@@ -66,7 +67,7 @@ def hand_over(serving: Typed) -> int | None:
     except OSError as error:
         _note(f"not shared: {error.strerror or error}")
         return None
-    return _await(connection)
+    return await_end(connection)
 
 
 def hello(kind: str, config: str, here: str, variables: Mapping[str, str]) -> bytes:
@@ -114,8 +115,8 @@ def _hello(serving: Typed) -> bytes:
     return hello(SERVE, path, here, os.environ)
 
 
-def _accepted(dock: Dock, words: bytes) -> _socket.socket:
-    """Return a connection to the hub that is ready to serve us, after starting one if need be.
+def accepted(dock: Dock, words: bytes, descriptors: Sequence[int]) -> _socket.socket:
+    """Return a connection to the hub that has our descriptors, after starting one if need be.
 
     Raises:
         InProcessError: None will.
@@ -126,7 +127,7 @@ def _accepted(dock: Dock, words: bytes) -> _socket.socket:
         connection = dock.connect()
         if connection is not None:
             connection.settimeout(left)
-            if _is_taken(connection, words):
+            if _is_taken(connection, words, descriptors):
                 return connection
             endings += 1
             if endings == MAX_ENDINGS:
@@ -141,7 +142,7 @@ def _accepted(dock: Dock, words: bytes) -> _socket.socket:
     raise InProcessError(f"the hub did not answer within {PATIENCE:g} s")
 
 
-def _is_taken(connection: _socket.socket, words: bytes) -> bool:
+def _is_taken(connection: _socket.socket, words: bytes, descriptors: Sequence[int]) -> bool:
     """Say whether the hub has begun to serve us; if not, nothing was read.
 
     Raises:
@@ -152,7 +153,7 @@ def _is_taken(connection: _socket.socket, words: bytes) -> bool:
     with suppress(OSError):
         send(connection, words)
         answer = connection.recv(1)
-        if answer == ACCEPTED and begin(connection, STANDARD):
+        if answer == ACCEPTED and begin(connection, descriptors):
             return True
         reason = _rest(connection) if answer == REFUSED else None
     connection.close()
@@ -168,7 +169,7 @@ def _rest(connection: _socket.socket) -> str:
     return said.decode(errors="replace")
 
 
-def _await(connection: _socket.socket) -> int:
+def await_end(connection: _socket.socket) -> int:
     """Wait until our client has been served; return how that ended."""
     _pass_signals_on(connection)
     try:

@@ -18,6 +18,8 @@ class Hello(NamedTuple):
     """One client, as it introduces itself."""
 
     kind: str
+    details: str
+    """What else there is to say of what it wants."""
     identity: str
     config: str
     """The file that it means."""
@@ -35,6 +37,7 @@ def read_hello(message: bytes) -> Hello:
     if len(words) < WORDS:
         raise HelloError("there are words missing")
     kind, identity, config, directory = words[:WORDS]
+    kind, _, details = kind.partition(" ")
     pairs = (word.partition("=") for word in words[WORDS:])
     variables = {name: value for name, _, value in pairs if name}
-    return Hello(kind, identity, config, directory, variables)
+    return Hello(kind, details, identity, config, directory, variables)

@@ -17,8 +17,9 @@ from anyio import to_thread
 from aggregator.app import Expect, running_fleet
 from aggregator.config import load_config
 from aggregator.entry.dock import SOCKET, Dock, identity, peer
-from aggregator.entry.shim import ACCEPTED, BEGUN, JOIN, REFUSED, SERVE, STATUS, STOP
+from aggregator.entry.shim import ACCEPTED, BEGUN, DOOR, JOIN, REFUSED, SERVE, STATUS, STOP
 from aggregator.errors import ConfigError
+from aggregator.hub.door import DoorSession
 from aggregator.hub.hello import Hello, HelloError, read_hello
 from aggregator.hub.likeness import Resolved
 from aggregator.hub.line import Line, LineError
@@ -171,7 +172,7 @@ class Hub:
             self.stop()
         elif hello.identity != self._identity:
             await line.give(REFUSED + b"the hub is of another version")
-        elif hello.kind in (SERVE, JOIN):
+        elif hello.kind in (SERVE, JOIN, DOOR):
             await self._serve(hello, line, process, group)
 
     async def _serve(
@@ -191,7 +192,8 @@ class Hub:
         if pier is None:
             await line.give(REFUSED + b"the hub has too many fleets already")
             return
-        session = Session(next(self._numbers), hello, line, process)
+        kind = DoorSession if hello.kind == DOOR else Session
+        session = kind(next(self._numbers), hello, line, process)
         with pier.used(session), suppress(PierClosedError):
             upstream = await pier.opened()
             await line.give(ACCEPTED)

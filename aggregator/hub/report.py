@@ -52,7 +52,7 @@ def _clients(pier: Pier) -> list[dict[str, Any]]:
     names = {each.visitor: each.client for each in conversations if each.client}
     return [
         {
-            "name": names.get(session.visitor, ""),
+            "name": names.get(session.visitor, session.title),
             "process": session.process,
             "directory": session.hello.directory,
             "since": session.since,

@@ -40,21 +40,30 @@ class Session:
         self._status = FINE
 
     @property
+    def title(self) -> str:
+        """What a person is told of it, if it does not say its name itself."""
+        return ""
+
+    @property
     def is_lost(self) -> bool:
         """Whether the client cannot be served any more."""
         return self._status == LOST
 
     async def serve(self, upstream: Upstream, reload: Reload) -> int:
         """Serve until the client leaves or is to leave; return how its process is to end."""
-        stdin, stdout = self._line.descriptors[:2]
         with self._scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._heed, reload)
-                async with standard_streams(stdin, stdout, stop=self._stop) as streams:
-                    modern = await streams[0].opens_modern()
-                    await serve_client(upstream, streams, self.visitor, handshake_only=not modern)
+                await self._attend(upstream)
                 group.cancel_scope.cancel()
         return self._status
+
+    async def _attend(self, upstream: Upstream) -> None:
+        """Answer what comes on what was handed over."""
+        stdin, stdout = self._line.descriptors[:2]
+        async with standard_streams(stdin, stdout, stop=self._stop) as streams:
+            modern = await streams[0].opens_modern()
+            await serve_client(upstream, streams, self.visitor, handshake_only=not modern)
 
     def say(self, text: str) -> None:
         """Write a line where the client's own process would have, unless nobody takes it."""

@@ -90,6 +90,74 @@ def test_a_client_is_registered_to_share_if_that_is_asked_for(shell: Shell) -> N
     assert shared.index("--shared") == shared.index("serve") + 1
 
 
+SHARING = [client.name for client in INSTALLABLE if not client.unshared]
+
+
+@pytest.mark.parametrize("client", NAMES)
+def test_clients_that_are_known_to_share_well_do_unless_told_otherwise(
+    shell: Shell, client: str
+) -> None:
+    shell.write_servers(SERVERS)
+    written = list[str]()
+    for options in ((), ("--no-shared",), ("--shared",)):
+        shell.run("install", client, "--yes", *options)
+        written.append(str(servers_of(shell, client)["toolbox"]))
+
+    assert ["--shared" in each for each in written] == [client in SHARING, False, True]
+
+
+@pytest.mark.parametrize("client", SHARING)
+def test_nobody_shares_by_itself_elsewhere_or_in_a_file_for_others(
+    shell: Shell, client: str
+) -> None:
+    shell.write_servers(SERVERS)
+    shell.platform = "darwin"
+    shell.run("install", client, "--yes")
+    assert "--shared" not in str(servers_of(shell, client)["toolbox"])
+
+
+def test_a_file_for_others_does_not_say_to_share(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.run("install", "opencode", "--scope", "project", "--yes")
+
+    assert "--shared" not in (shell.project / "opencode.json").read_text(encoding="utf-8")
+
+
+WEB = [client.name for client in INSTALLABLE if client.web is not None]
+
+
+@pytest.mark.parametrize("client", WEB)
+def test_the_door_is_registered_with_its_token_by_reference(shell: Shell, client: str) -> None:
+    shell.run("install", client, "--yes", "--http", "8765")
+    entry = servers_of(shell, client)["toolbox"]
+
+    assert "http://127.0.0.1:8765/mcp" in entry.values()
+    assert "AGGREGATOR_TOKEN" in str(entry)
+    assert "command" not in entry
+
+    # It is ours, so that it can be replaced and undone like any other.
+    again = shell.run("install", client, "--yes", "--http", "8766")
+    assert again.status is ExitStatus.FINE, again.err
+    assert "http://127.0.0.1:8766/mcp" in servers_of(shell, client)["toolbox"].values()
+
+
+@pytest.mark.parametrize("client", sorted({*NAMES} - {*WEB}))
+def test_a_client_whose_file_would_hold_the_token_is_refused(shell: Shell, client: str) -> None:
+    path = shell.file_of(client).path
+    before = path.read_bytes() if path.exists() else None
+    refused = shell.run("install", client, "--yes", "--http", "8765")
+
+    assert refused.status is ExitStatus.ERROR
+    assert "would hold the token itself" in refused.err
+    assert f"install {client} --shared" in refused.err
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+@pytest.mark.parametrize("words", [("--http", "x"), ("--http", "8765", "--shared")])
+def test_a_door_that_cannot_be_is_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    assert shell.run("install", "codex", "--yes", *words).status is ExitStatus.USAGE
+
+
 @pytest.mark.parametrize("client", NAMES)
 def test_every_line_of_the_file_survives_the_installation(shell: Shell, client: str) -> None:
     shell.write_servers(SERVERS)

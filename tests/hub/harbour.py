@@ -136,6 +136,8 @@ class Harbour:
         self.directory = directory
         self.runtime = directory / "run"
         self.runtime.mkdir(mode=0o700)
+        self.root = ROOT
+        """Where the program is loaded from."""
         self.config = directory / "servers.yaml"
         self.write({"servers": SERVERS})
         self._clients: list[Client] = []
@@ -144,7 +146,7 @@ class Harbour:
     def variables(self) -> dict[str, str]:
         given = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         places = {"HOME": str(self.directory), "XDG_RUNTIME_DIR": str(self.runtime)}
-        return {**given, **places, "PYTHONPATH": str(ROOT)}
+        return {**given, **places, "PYTHONPATH": str(self.root)}
 
     def write(self, document: Json) -> None:
         """Replace the configuration as editors do."""
@@ -158,17 +160,22 @@ class Harbour:
         *,
         opens: bool = True,
         patience: float = 10 * PATIENCE,
+        after: str = "",
         **variables: str,
     ) -> Client:
-        """Have a client start its process, which waits for a hub however busy the machine is."""
-        command = [sys.executable, "-c", PROGRAM.format(patience=patience), "serve", "--shared"]
+        """Have a client start its process, which waits for a hub however busy the machine is.
+
+        `after` is what happens to that process before it begins.
+        """
+        program = f"{after}\n{PROGRAM.format(patience=patience)}"
+        command = [sys.executable, "-c", program, "serve", "--shared"]
         process = subprocess.Popen(
             [*command, "--config", str(self.config)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**self.variables, **variables},
-            cwd=ROOT,
+            cwd=self.root,
         )
         client = Client(process, era)
         self._clients.append(client)

@@ -37,9 +37,9 @@ def place_of(harbour: Harbour) -> Path:
     return harbour.runtime / f"aggregator-{os.geteuid()}"
 
 
-def served_alone(harbour: Harbour, patience: float = 10 * PATIENCE) -> str:
+def served_alone(harbour: Harbour, patience: float = 10 * PATIENCE, after: str = "") -> str:
     """Have a client come and leave; return what it was told beside the protocol."""
-    client = harbour.client(patience=patience)
+    client = harbour.client(patience=patience, after=after)
     assert client.call("test__echo", text="hello") == "hello"
     assert client.leave() == 0
     return client.errors()

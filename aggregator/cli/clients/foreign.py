@@ -15,7 +15,7 @@ from aggregator.cli.clients.documents import Tree, format_of, found
 from aggregator.cli.clients.location import ClientFile, locate
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.clients import INSTALLABLE
-from aggregator.clients.client import VariableStyle
+from aggregator.clients.client import FROM_ENVIRONMENT, VariableStyle
 from aggregator.clients.table import EDITOR
 from aggregator.config import parse_config
 from aggregator.config.client import translate, unfolded
@@ -125,11 +125,22 @@ def is_ours(entry: object) -> bool:
         return False
     inside = entry.get("transport")
     entry = inside if is_plain_object(inside) else entry
+    if _comes_by_our_token(entry):
+        return True
     words = [*_list(entry.get("command") or entry.get("cmd")), *_list(entry.get("args"))]
     program = Path(words[0]).stem if words else ""
     pairs = list(pairwise(words))
     by_other = ("-m", "aggregator") in pairs or ("aggregator", "serve") in pairs
     return "serve" in words and (program == "aggregator" or by_other)
+
+
+def _comes_by_our_token(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is that of the door over HTTP: it names the variable with its token."""
+    headers = entry.get("headers")
+    given = headers.values() if is_plain_object(headers) else ()
+    return any(
+        FROM_ENVIRONMENT in str(each) for each in (*given, entry.get("bearer_token_env_var"))
+    )
 
 
 def _foreign(

@@ -46,8 +46,13 @@ def _install(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shared",
-        action="store_true",
-        help="have it share servers with other clients that are registered so",
+        action=argparse.BooleanOptionalAction,
+        help="have it share servers with other clients that are registered so, or not",
+    )
+    parser.add_argument(
+        "--http",
+        metavar="[HOST:]PORT",
+        help="register what `aggregator serve --http` listens on, its token by reference",
     )
     parser.add_argument("--undo", action="store_true", help="put everything back as it was")
     parser.add_argument("--json", action="store_true", help="list the clients as JSON")
@@ -84,6 +89,7 @@ aggregator install                         which clients there are, and where we
 aggregator install claude-code             for you, in every project
 aggregator install vscode --scope project  for everybody, in this project
 aggregator install codex --move            and move the servers it had into servers.yaml
+aggregator install codex --http 8765       the door that `serve --http 8765` opens
 aggregator install codex --undo            as it was, to the byte
 
 {_clients()}

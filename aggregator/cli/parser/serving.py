@@ -58,6 +58,7 @@ aggregator serve                          what clients start; it speaks MCP on s
 aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
 aggregator serve --shared                 one process with one set of servers for all clients
 aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp by token
+aggregator serve --http 8765 --shared     the same, from the servers of those who share
 """,
     _serve,
 )

@@ -5,12 +5,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.descriptors import limit
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
@@ -27,9 +29,6 @@ HANG_UP_TIME = 1
 MAX_CONNECTIONS = 2000
 """Connections at a time; more are answered 503."""
 MAX_HEADER_BYTES = 64 * 1024
-
-FROM_ENVIRONMENT = "AGGREGATOR_TOKEN"
-"""The environment variable that has the token, for us or for whoever looks at us."""
 
 Say = Callable[[str], None]
 """Tells the person who started us something."""
@@ -60,7 +59,8 @@ class Access:
 class Listener:
     """A door that is open to those who know the token."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, opened: socket.socket | None = None) -> None:
+        """Open it, unless somebody has: then `opened` is where clients come."""
         self._access = access
         self._token = _token(access)
         if self._token is None and not access.binding.is_loopback:
@@ -68,7 +68,7 @@ class Listener:
                 f"`{access.binding.authority}` can be reached by others, so a token is required",
                 "Leave out `--no-auth`, or listen on 127.0.0.1",
             )
-        self._socket = listen(access.binding)
+        self._socket = listen(access.binding) if opened is None else opened
         self.binding = Binding(access.binding.host, self._socket.getsockname()[1])
         """Where we listen: with the port that was given to us, if we left the choice."""
 
@@ -104,10 +104,27 @@ class Listener:
         with stream.heard_by(site.metrics.hear), stream.heard_by(site.activity.hear, content=wants):
             async with site.endpoint.open(), anyio.create_task_group() as group:
                 group.start_soon(_serve, server, self._socket, stop)
-                self._greet()
+                self.greet()
                 await stop.wait()
                 await site.drain(DRAIN_TIME)
                 server.should_exit = True
+
+    @property
+    def descriptor(self) -> int:
+        """What clients come to, for whoever is to serve them in our place."""
+        return self._socket.fileno()
+
+    def told(self) -> dict[str, Any]:
+        """Return whom to let in, for whoever is to serve them in our place."""
+        binding, access = self.binding, self._access
+        return {
+            "host": binding.host,
+            "port": binding.port,
+            "token": self._token,
+            "names": list(access.names),
+            "stats": access.stats and str(access.stats),
+            "shows_arguments": access.shows_arguments,
+        }
 
     def close(self) -> None:
         """Give up the port."""
@@ -117,7 +134,8 @@ class Listener:
         binding = self.binding
         return Policy.of(binding.host, binding.port, names=self._access.names, token=self._token)
 
-    def _greet(self) -> None:
+    def greet(self) -> None:
+        """Say where clients come, and what they must know."""
         self._access.say(f"serving clients at {self.url}")
         if self._token is not None:
             place = FROM_ENVIRONMENT if self._access.token else self._access.token_file
