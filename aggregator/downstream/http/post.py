@@ -1,6 +1,6 @@
 """One request to a server and what comes back: a body, a stream, or a refusal."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -26,6 +26,8 @@ RECONNECT_FLOOR = 1.0
 """Seconds before a stream is opened again at the least, whatever the server says."""
 RECONNECT_CEILING = 60.0
 """Seconds between two attempts at the most."""
+READING_OUT = 0.25
+"""Seconds that a stream has to end after its answer."""
 RESUMPTIONS = 5
 """Times in a row that an interrupted answer is asked for again without getting any further."""
 
@@ -128,6 +130,7 @@ class Post:
                 async for event in events:
                     self._place.note(event)
                     if event.data and await self._take(event.data.encode()):
+                        await _read_out(events)
                         return None
         except UndeliveredError as error:
             return error
@@ -159,6 +162,13 @@ class Post:
                 return reason
         except UndeliveredError as error:
             return error
+
+
+async def _read_out(events: AsyncIterator[httpx2.ServerSentEvent]) -> None:
+    """Wait a moment for the end of a stream that has said all: only then its connection is kept."""
+    with anyio.move_on_after(READING_OUT):
+        async for _ in events:
+            pass
 
 
 def encode(message: JSONRPCMessage) -> bytes:

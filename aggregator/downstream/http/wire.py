@@ -7,7 +7,7 @@ after that is no reason to write again: the request may have been acted on.
 import select
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from socket import socket
 
 import anyio
@@ -145,10 +145,18 @@ class _Connection:
 
     def can_be_kept(self) -> bool:
         """Whether request and response are over, and neither side means to close; if so, go on."""
+        self._read_out()
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
         return True
+
+    def _read_out(self) -> None:
+        """Skip what has come of a response that nobody reads any further, if that was its end."""
+        with suppress(h11.RemoteProtocolError):
+            while self._http.their_state is h11.SEND_BODY:
+                if self._http.next_event() is h11.NEED_DATA:
+                    return
 
     async def ask(self, request: httpx2.Request, content: bytes) -> h11.Response:
         """Send a request in one piece, and read the head of the response.
