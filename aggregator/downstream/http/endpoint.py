@@ -13,7 +13,7 @@ import httpx2
 
 from aggregator import __version__
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
-from aggregator.downstream.http.wire import PORTS, Wire, open_wire
+from aggregator.downstream.http.wire import PORTS, Form, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
 from aggregator.downstream.login.credentials import Bearer, RenewalError
 from aggregator.downstream.transport import UndeliveredError
@@ -44,6 +44,8 @@ OURS = frozenset(
     )
 )
 """Headers that belong to the transport, whatever the configuration says."""
+KEPT = frozenset(("accept-encoding", "connection"))
+"""Those of them that are the same with each message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Endpoint:
     ) -> None:
         self._client = client
         self._wire = wire
+        self._form: Form | None = None
         self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
         self.url = httpx2.URL(address.url)
         self.max_message_bytes = address.max_message_bytes
@@ -102,10 +105,16 @@ class Endpoint:
             UndeliveredError: It cannot be reached, or the connection broke while the block read.
         """
         try:
-            request = self._client.build_request(
-                method, url or self.url, headers=dict(headers), content=content
-            )
-            response = await self._follow(request)
+            form = self._form_of(method, headers, url)
+            if form is None or content is None or self._wire is None:
+                request = self._client.build_request(
+                    method, url or self.url, headers=dict(headers), content=content
+                )
+                response = await self._follow(request)
+            else:
+                response = await self._wire.post(form, headers, content)
+                if response.has_redirect_location or "set-cookie" in response.headers:
+                    response = await self._heed(response, headers, content)
             try:
                 _refuse_encoding(response)
                 yield response
@@ -157,9 +166,31 @@ class Endpoint:
             raise turned_away("it names an address on another origin, which is not followed")
         return url
 
-    async def _follow(self, request: httpx2.Request) -> httpx2.Response:
+    def _form_of(
+        self, method: str, headers: Mapping[str, str], url: httpx2.URL | None
+    ) -> Form | None:
+        """Return the form that a message can be sent in, if nothing but its own headers varies."""
+        is_plain = method == "POST" and url is None and self._credentials is None
+        if self._wire is None or not is_plain or len(self._client.cookies.jar):
+            return None
+        if self._form is None:
+            self._form = Form(self._client.build_request("POST", self.url), OURS - KEPT)
+        return self._form if self._form.fits(headers) else None
+
+    async def _heed(
+        self, response: httpx2.Response, headers: Mapping[str, str], content: bytes
+    ) -> httpx2.Response:
+        """Keep the cookies that come with a response, and go where it leads."""
+        request = self._client.build_request(
+            "POST", self.url, headers=dict(headers), content=content
+        )
+        return await self._follow(request, self._heeded(request, response))
+
+    async def _follow(
+        self, request: httpx2.Request, response: httpx2.Response | None = None
+    ) -> httpx2.Response:
         """Send a request, and again where a redirect keeps its method and its origin."""
-        response = await self._send(request)
+        response = response or await self._send(request)
         for _ in range(MAX_REDIRECTS):
             following = response.next_request
             if following is None or not _may_follow(request, following):
@@ -195,8 +226,10 @@ class Endpoint:
     async def _once(self, request: httpx2.Request) -> httpx2.Response:
         if self._wire is None or request.method != "POST" or not self._is_ours(request.url):
             return await self._client.send(request, stream=True, follow_redirects=False)
-        content = request.content
-        response = await self._wire.send(request, content)
+        return self._heeded(request, await self._wire.send(request, request.content))
+
+    def _heeded(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Take from a response to a request what it says of those to come."""
         if "set-cookie" in response.headers:
             self._client.cookies.extract_cookies(response)
         if response.status_code in KEEPING_METHOD and response.has_redirect_location:

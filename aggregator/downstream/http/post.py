@@ -79,7 +79,7 @@ class Post:
             if response.status_code == HTTPStatus.ACCEPTED:
                 raise broken("it took the request but promised no answer (202)")
             if not response.is_success:
-                await self._sink(await self._refusal(response))
+                await self._sink(await self._refusal(response, headers))
                 return
             if kind(response) != EVENTS:
                 await self._read_whole(response)
@@ -88,11 +88,10 @@ class Post:
         if ended is not None:
             await self._resume(headers, ended, is_resumable=is_resumable)
 
-    async def _refusal(self, response: httpx2.Response) -> JSONRPCError:
+    async def _refusal(self, response: httpx2.Response, headers: Mapping[str, str]) -> JSONRPCError:
         """Return the server's own error, from a response that is not success."""
         error = await self._error_in(response)
-        knows_session = "mcp-session-id" in response.request.headers
-        if knows_session and _means_expired(response.status_code, error):
+        if "mcp-session-id" in headers and _means_expired(response.status_code, error):
             raise SessionExpiredError
         fault = self._endpoint.refusal(response)
         if error is None or fault.undelivered.is_barred or fault.undelivered.retry_after:
