@@ -184,7 +184,8 @@ class Endpoint:
         request = self._client.build_request(
             "POST", self.url, headers=dict(headers), content=content
         )
-        return await self._follow(request, self._heeded(request, response))
+        self._keep_cookies(response)
+        return await self._follow(request, response)
 
     async def _follow(
         self, request: httpx2.Request, response: httpx2.Response | None = None
@@ -192,7 +193,7 @@ class Endpoint:
         """Send a request, and again where a redirect keeps its method and its origin."""
         response = response or await self._send(request)
         for _ in range(MAX_REDIRECTS):
-            following = response.next_request
+            following = response.next_request or _led_on(request, response)
             if following is None or not _may_follow(request, following):
                 break
             await response.aclose()
@@ -226,27 +227,17 @@ class Endpoint:
     async def _once(self, request: httpx2.Request) -> httpx2.Response:
         if self._wire is None or request.method != "POST" or not self._is_ours(request.url):
             return await self._client.send(request, stream=True, follow_redirects=False)
-        return self._heeded(request, await self._wire.send(request, request.content))
+        response = await self._wire.send(request, request.content)
+        self._keep_cookies(response)
+        return response
 
-    def _heeded(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        """Take from a response to a request what it says of those to come."""
+    def _keep_cookies(self, response: httpx2.Response) -> None:
+        """Send back from now on what a gateway may route by."""
         if "set-cookie" in response.headers:
             self._client.cookies.extract_cookies(response)
-        if response.status_code in KEEPING_METHOD and response.has_redirect_location:
-            response.next_request = self._led_on(request, response.headers["location"])
-        return response
 
     def _is_ours(self, url: httpx2.URL) -> bool:
         return url is self.url or _is_same_origin(self.url, url)
-
-    def _led_on(self, request: httpx2.Request, location: str) -> httpx2.Request:
-        """Return the same request to the place that a redirect names."""
-        return httpx2.Request(
-            request.method,
-            request.url.join(location),
-            headers=request.headers,
-            content=request.content,
-        )
 
 
 @asynccontextmanager
@@ -285,6 +276,20 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         )
         async with open_wire(wire):
             yield Endpoint(client, address, wire)
+
+
+def _led_on(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request | None:
+    """Return the same request to the place that a redirect names."""
+    if response.status_code not in KEEPING_METHOD or not response.has_redirect_location:
+        return None
+    url = request.url.join(response.headers["location"])
+    return httpx2.Request(
+        request.method, url, headers=_without_host(request.headers), content=request.content
+    )
+
+
+def _without_host(headers: httpx2.Headers) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != "host"}
 
 
 def _shown(request: httpx2.Request, token: str | None) -> httpx2.Request:

@@ -128,7 +128,7 @@ class Wire:
     async def let_go(self, connection: "_Connection") -> None:
         """Keep a connection for the next request if its response has been read to the end."""
         if connection.can_be_kept():
-            connection.until = anyio.current_time() + self._keep
+            connection.keep_until(anyio.current_time() + self._keep)
             self._idle.append(connection)
         else:
             await anyio.aclose_forcefully(connection.stream)
@@ -189,6 +189,10 @@ class _Connection:
         self._patience = patience
         self._socket = _raw(stream)
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+
+    def keep_until(self, when: float) -> None:
+        """Say when it is not kept any longer."""
+        self.until = when
 
     def is_closed(self) -> bool:
         """Whether there is something to be read where nothing was asked: an end, or a fault."""
