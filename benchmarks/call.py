@@ -1,14 +1,18 @@
 """What a call through the aggregator costs, beside the same call straight to its server.
 
-    python -m benchmarks.call [ROUNDS]
+    python -m benchmarks.call [ROUNDS] [CHECKOUT]
 
 One raw client speaks to the server itself, to the aggregator in front of it, to the plainest
 forwarder on the SDK and, if it is installed, to FastMCP's proxy: over stdio to a server over
-stdio, and over HTTP to a server over HTTP. Rounds are interleaved.
+stdio, and over HTTP to a server over HTTP; client and server in the same era, first the one, then
+the other. Rounds are interleaved. With another checkout of the project, the aggregator in it goes
+the same way in the same rounds. Processor time is that of the process in the middle, of calls of
+100 B one at a time.
 """
 
 import importlib.util
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -18,7 +22,16 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.measure import RawClient, aggregator, percentile, report
+from benchmarks.measure import (
+    ERAS,
+    ROOT,
+    Era,
+    RawClient,
+    aggregator,
+    percentile,
+    processor_time,
+    report,
+)
 from benchmarks.peers import FASTMCP, FORWARDER, SERVER
 from benchmarks.web import (
     WEB_FASTMCP,
@@ -45,6 +58,9 @@ class Client(Protocol):
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
     def open(self) -> None: ...
     def close(self) -> None: ...
+
+    @property
+    def pid(self) -> int: ...
 
 
 Clients = dict[str, tuple[Client, str]]
@@ -93,68 +109,93 @@ def configured(folder: Path, name: str, server: Mapping[str, Any]) -> Path:
 
 
 @contextmanager
-def over_stdio(folder: Path) -> Generator[Clients, None, None]:
+def over_stdio(folder: Path, era: Era, other: Path | None) -> Generator[Clients, None, None]:
     """Go every way there is over pipes."""
-    config = configured(folder, "stdio", {"command": sys.executable, "args": ["-c", SERVER]})
+    server = [sys.executable, "-c", SERVER, era]
+    config = configured(folder, f"stdio-{era}", {"command": server[0], "args": server[1:]})
     commands = {
-        "direct": [sys.executable, "-c", SERVER],
+        "direct": server,
         "aggregator": aggregator(config),
-        "plain forwarder": [sys.executable, "-c", FORWARDER, SERVER],
+        **({} if other is None else {OTHER: aggregator(config)}),
     }
-    if HAS_FASTMCP:
-        commands["FastMCP proxy"] = [sys.executable, "-c", FASTMCP, SERVER]
-    clients = {name: opened(RawClient(each), tool_of(name)) for name, each in commands.items()}
+    if era == "handshake":
+        commands["plain forwarder"] = [sys.executable, "-c", FORWARDER, SERVER]
+        if HAS_FASTMCP:
+            commands["FastMCP proxy"] = [sys.executable, "-c", FASTMCP, SERVER]
+    clients: Clients = {}
+    for name, each in commands.items():
+        client = RawClient(each, era=era, cwd=other if other and name == OTHER else ROOT)
+        clients[name] = opened(client, tool_of(name))
     yield clients
     for client, _tool in clients.values():
         client.close()
 
 
 @contextmanager
-def over_http(folder: Path) -> Generator[Clients, None, None]:
+def over_http(folder: Path, era: Era, other: Path | None) -> Generator[Clients, None, None]:
     """Go every way there is over Streamable HTTP."""
     with ExitStack() as stack:
-        direct = stack.enter_context(closing(program(WEB_SERVER)))
-        config = configured(folder, "http", {"url": direct.url})
-        port = free_port()
-        serve = [*aggregator(config), "--http", str(port), "--no-auth"]
-        programs = {
-            "direct": direct,
-            "aggregator": stack.enter_context(closing(Program(serve, port))),
-            "plain forwarder": stack.enter_context(closing(program(WEB_FORWARDER, direct.url))),
-        }
-        if HAS_FASTMCP:
-            proxy = stack.enter_context(closing(program(WEB_FASTMCP, direct.url)))
-            programs["FastMCP proxy"] = proxy
+        direct = stack.enter_context(closing(program(WEB_SERVER, era)))
+        config = configured(folder, f"http-{era}", {"url": direct.url})
+
+        def served(checkout: Path) -> Program:
+            port = free_port()
+            serve = [*aggregator(config), "--http", str(port), "--no-auth"]
+            return stack.enter_context(closing(Program(serve, port, checkout)))
+
+        programs = {"direct": direct, "aggregator": served(ROOT)}
+        if other is not None:
+            programs[OTHER] = served(other)
+        if era == "handshake":
+            forwarder = program(WEB_FORWARDER, direct.url)
+            programs["plain forwarder"] = stack.enter_context(closing(forwarder))
+            if HAS_FASTMCP:
+                proxy = stack.enter_context(closing(program(WEB_FASTMCP, direct.url)))
+                programs["FastMCP proxy"] = proxy
         clients: Clients = {}
         for name, each in programs.items():
-            client = stack.enter_context(closing(WebClient(each.port)))
+            client = stack.enter_context(closing(WebClient(each.port, era, each.pid)))
             clients[name] = opened(client, tool_of(name))
         yield clients
 
 
+OTHER = "aggregator, other checkout"
+
+
 def tool_of(way: str) -> str:
-    return "one__fill" if way == "aggregator" else "fill"
+    return "one__fill" if way.startswith("aggregator") else "fill"
 
 
-def main(rounds: int) -> None:
+def main(rounds: int, other: Path | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        with over_stdio(Path(folder)) as clients:
-            measure("stdio to stdio", clients, rounds)
-        with over_http(Path(folder)) as clients:
-            measure("HTTP to HTTP", clients, rounds)
+        for title, way in (("stdio to stdio", over_stdio), ("HTTP to HTTP", over_http)):
+            for era in ERAS:
+                with way(Path(folder), era, other) as clients:
+                    measure(f"{title}, {era}", clients, rounds)
+    print(f"\nload: {', '.join(f'{each:.1f}' for each in os.getloadavg())}")
 
 
 def measure(title: str, clients: Clients, rounds: int) -> None:
     """Call in turn by every way, and print what it took."""
     taken = {(name, size): list[float]() for name in clients for size in SIZES}
     rates = {(name, count): list[float]() for name in clients for count in IN_FLIGHT}
+    worked = dict.fromkeys(clients, 0.0)
     for _ in range(rounds):
         for name, (client, tool) in clients.items():
-            for size in SIZES:
+            before = processor_time(client.pid)
+            taken[name, SIZES[0]] += latencies(client, tool, SIZES[0], CALLS[SIZES[0]])
+            worked[name] += processor_time(client.pid) - before
+            for size in SIZES[1:]:
                 taken[name, size] += latencies(client, tool, size, CALLS[size])
             for count in IN_FLIGHT:
                 rates[name, count].append(throughput(client, tool, count, 20 * max(count, 10)))
     _report(title, list(clients), taken, rates)
+    calls = rounds * CALLS[SIZES[0]]
+    report(
+        f"call: processor time of the process in the middle, {title}, 100 B",
+        ("way", "processor time a call"),
+        [(name, f"{1e6 * worked[name] / calls:,.0f} µs") for name in clients],
+    )
 
 
 def _report(
@@ -199,4 +240,7 @@ def _ratio(measured: dict[tuple[str, int], list[float]], name: str, at: int) -> 
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    main(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 5,
+        Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None,  # noqa: PLR2004
+    )

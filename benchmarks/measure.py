@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 ROOT = Path(__file__).parent.parent
 """The project, from which benchmarks run the aggregator."""
@@ -18,17 +18,41 @@ INITIALIZE: dict[str, Any] = {
     "clientInfo": {"name": "benchmark", "version": "1"},
 }
 
+Era = Literal["handshake", "modern"]
+ERAS: tuple[Era, ...] = ("handshake", "modern")
+MODERN = "2026-07-28"
+
+ENVELOPE: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": INITIALIZE["clientInfo"],
+}
+"""What a client of the modern era says with each request."""
+
+
+def params_of(era: Era, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the parameters of a request as a client of an era sends them."""
+    return {**(params or {})} if era == "handshake" else {**(params or {}), "_meta": ENVELOPE}
+
 
 class RawClient:
     """A client that writes and reads JSON lines and does nothing else."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        *,
+        era: Era = "handshake",
+        cwd: Path = ROOT,
+    ) -> None:
+        self._era: Era = era
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=ROOT,
+            cwd=cwd,
             env={**os.environ, **(env or {})},
         )
         assert self._process.stdin is not None
@@ -43,7 +67,8 @@ class RawClient:
     def send(self, method: str, params: Mapping[str, Any] | None = None) -> int:
         """Write a request and return its id."""
         self._last += 1
-        message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params or {}}
+        given = params_of(self._era, params)
+        message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": given}
         self._input.write(json.dumps(message).encode() + b"\n")
         self._input.flush()
         return self._last
@@ -64,7 +89,10 @@ class RawClient:
         return self.read()
 
     def open(self) -> None:
-        """Shake hands."""
+        """Say hello, in the way of its era."""
+        if self._era == "modern":
+            self.ask("server/discover")
+            return
         self.ask("initialize", INITIALIZE)
         self.notify("notifications/initialized")
 
@@ -85,6 +113,12 @@ def memory_of(pid: int) -> float:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     return 0.0
+
+
+def processor_time(pid: int) -> float:
+    """Return the seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def spread(values: Sequence[float]) -> str:

@@ -1,8 +1,9 @@
 """The processes that calls are measured against, each a program of its own."""
 
 SERVER = """\
-import anyio, mcp_types as types
+import sys, anyio, mcp_types as types
 from mcp.server import Server
+from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 async def list_tools(ctx, params):
     schema = {"type": "object", "properties": {"size": {"type": "integer"}}}
@@ -12,11 +13,18 @@ async def call_tool(ctx, params):
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 async def main():
     server = Server("server", on_list_tools=list_tools, on_call_tool=call_tool)
+    options = server.create_initialization_options()
     async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+        if sys.argv[-1] == "handshake":
+            await serve_loop(server, read, write, lifespan_state={}, init_options=options)
+        else:
+            await server.run(read, write, options)
 anyio.run(main)
 """
-"""A server on the SDK with one tool that answers with as many characters as it is asked for."""
+"""A server on the SDK with one tool that answers with as many characters as it is asked for.
+
+With `handshake` as its last argument it knows no other era.
+"""
 
 FORWARDER = """\
 import sys, anyio

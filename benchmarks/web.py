@@ -9,19 +9,37 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import INITIALIZE, ROOT
+from benchmarks.measure import INITIALIZE, MODERN, ROOT, Era, params_of
 from benchmarks.peers import SERVER
 
 PATIENCE = 30.0
 """Seconds a program has to start."""
 
 _SERVE = """\
-import uvicorn, logging
+import json, uvicorn, logging
 def serve(server):
     app = server.streamable_http_app(host="127.0.0.1")
+    if sys.argv[-1] == "handshake":
+        app = declining(app)
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", access_log=False)
+def declining(app):
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS as known
+    data = {"supported": list(known), "requested": "2026-07-28"}
+    error = {"code": -32022, "message": "Unsupported protocol version", "data": data}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+    head = {"type": "http.response.start", "status": 400}
+    head["headers"] = [(b"content-type", b"application/json")]
+    async def serve(scope, receive, send):
+        headers = dict(scope.get("headers", ()))
+        if headers.get(b"mcp-protocol-version") == b"2026-07-28":
+            await send(head)
+            await send({"type": "http.response.body", "body": body})
+        else:
+            await app(scope, receive, send)
+    return serve
 """
 
 WEB_SERVER = (
@@ -71,16 +89,20 @@ def free_port() -> int:
 class Program:
     """A program that serves HTTP on the loopback interface."""
 
-    def __init__(self, command: Sequence[str], port: int) -> None:
+    def __init__(self, command: Sequence[str], port: int, cwd: Path = ROOT) -> None:
         self.port = port
         self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT, env=os.environ
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd, env=os.environ
         )
         give_up = time.monotonic() + PATIENCE
         while not _is_listening(port):
             if self._process.poll() is not None or time.monotonic() > give_up:
                 raise RuntimeError(f"it does not serve: {command[:3]}")
             time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def url(self) -> str:
@@ -99,8 +121,10 @@ def _is_listening(port: int) -> bool:
 class WebClient:
     """A client with one session, and one connection for each request in flight."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, era: Era = "handshake", pid: int = 0) -> None:
+        self.pid = pid
         self._port = port
+        self._era: Era = era
         self._idle: list[http.client.HTTPConnection] = []
         self._busy: list[http.client.HTTPConnection] = []
         self._last = 0
@@ -110,7 +134,11 @@ class WebClient:
         }
 
     def open(self) -> None:
-        """Shake hands."""
+        """Say hello, in the way of its era."""
+        if self._era == "modern":
+            self._headers["mcp-protocol-version"] = MODERN
+            self.ask("server/discover")
+            return
         self.ask("initialize", INITIALIZE)
         self._headers["mcp-protocol-version"] = INITIALIZE["protocolVersion"]
         self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -123,7 +151,13 @@ class WebClient:
     def send(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a request on a connection that is free."""
         self._last += 1
-        self._post({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params or {}})
+        given = params_of(self._era, params)
+        if self._era == "modern":
+            self._headers["mcp-method"] = method
+            self._headers.pop("mcp-name", None)
+            if "name" in given:
+                self._headers["mcp-name"] = given["name"]
+        self._post({"jsonrpc": "2.0", "id": self._last, "method": method, "params": given})
 
     def read(self) -> dict[str, Any]:
         """Read the answer to the oldest request, skipping notifications."""

@@ -49,8 +49,9 @@ class LoggingIn:
 
     def outlook(self, caller: ContextCaller) -> Outlook:
         """Return what a client sees of whatever is known."""
-        is_able = self.is_for(caller.capabilities, is_near=caller.is_near)
-        return self.inviting if is_able else plain
+        # Most cannot show a page at all, which is quicker to see than where they are.
+        is_able = can_be_asked(caller.capabilities, ELICITATION, {"mode": "url"})
+        return self.inviting if is_able and caller.is_near else plain
 
     async def answer(self, entry: ToolEntry, request: Request) -> dict[str, Any]:
         """Have a person log in to a server, and say what it offers then.

@@ -63,6 +63,11 @@ TOOLS: list[Json] = [
     _tool("test_elicitation", "Asks the client's user", message=_STRING),
     _tool("test_elicitation_sep1034_defaults", "Asks with defaults"),
     _tool("test_elicitation_sep1330_enums", "Asks with every kind of choice"),
+    _tool(
+        "test_mirrored_argument",
+        "Wants an argument in a header as well",
+        region={**_STRING, "x-mcp-header": "Region"},
+    ),
     _tool("test_missing_capability", "Needs a client that can sample"),
     _tool("test_trigger_tool_change", "Adds a tool"),
     _tool("test_trigger_prompt_change", "Adds a prompt"),

@@ -205,6 +205,7 @@ CONTENTS: dict[str, list[Json]] = {
         embedded("test://mixed-content-resource", '{"test": "data"}', "application/json"),
     ],
     "json_schema_2020_12_tool": [text("It has a schema.")],
+    "test_mirrored_argument": [text("It came in both places.")],
 }
 
 BEHAVIOURS: dict[str, Tool] = {

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
-from aggregator.upstream.http.patience import REQUEST_TIME
+from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import MAX_SESSIONS
 from aggregator.upstream.server import Upstream
@@ -24,6 +24,12 @@ from tests.peers import MODES, Era, aggregating
 
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """To read certificates that nobody needs takes longer than most tests."""
+
+
+class Parser:
+    """Which parser reads what clients send."""
+
+    is_fast = HAS_HTTPTOOLS
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ async def door(
         token_file,
         patience=patience,
         max_sessions=max_sessions,
+        is_fast=Parser.is_fast,
         say=said.append,
         stats=stats,
     )

@@ -13,7 +13,7 @@ import httpx2
 
 from aggregator import __version__
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
-from aggregator.downstream.http.wire import PORTS, Wire, open_wire
+from aggregator.downstream.http.wire import PORTS, Form, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
 from aggregator.downstream.login.credentials import Bearer, RenewalError
 from aggregator.downstream.transport import UndeliveredError
@@ -44,6 +44,8 @@ OURS = frozenset(
     )
 )
 """Headers that belong to the transport, whatever the configuration says."""
+KEPT = frozenset(("accept-encoding", "connection"))
+"""Those of them that are the same with each message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Endpoint:
     ) -> None:
         self._client = client
         self._wire = wire
+        self._form: Form | None = None
         self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
         self.url = httpx2.URL(address.url)
         self.max_message_bytes = address.max_message_bytes
@@ -104,10 +107,16 @@ class Endpoint:
             UndeliveredError: It cannot be reached, or the connection broke while the block read.
         """
         try:
-            request = self._client.build_request(
-                method, url or self.url, headers=dict(headers), content=content
-            )
-            response = await self._follow(request)
+            form = self._form_of(method, headers, url)
+            if form is None or content is None or self._wire is None:
+                request = self._client.build_request(
+                    method, url or self.url, headers=dict(headers), content=content
+                )
+                response = await self._follow(request)
+            else:
+                response = await self._wire.post(form, headers, content)
+                if response.has_redirect_location or "set-cookie" in response.headers:
+                    response = await self._heed(response, headers, content)
             try:
                 _refuse_encoding(response)
                 yield response
@@ -159,11 +168,34 @@ class Endpoint:
             raise turned_away("it names an address on another origin, which is not followed")
         return url
 
-    async def _follow(self, request: httpx2.Request) -> httpx2.Response:
+    def _form_of(
+        self, method: str, headers: Mapping[str, str], url: httpx2.URL | None
+    ) -> Form | None:
+        """Return the form that a message can be sent in, if nothing but its own headers varies."""
+        is_plain = method == "POST" and url is None and self._credentials is None
+        if self._wire is None or not is_plain or len(self._client.cookies.jar):
+            return None
+        if self._form is None:
+            self._form = Form(self._client.build_request("POST", self.url), OURS - KEPT)
+        return self._form if self._form.fits(headers) else None
+
+    async def _heed(
+        self, response: httpx2.Response, headers: Mapping[str, str], content: bytes
+    ) -> httpx2.Response:
+        """Keep the cookies that come with a response, and go where it leads."""
+        request = self._client.build_request(
+            "POST", self.url, headers=dict(headers), content=content
+        )
+        self._keep_cookies(response)
+        return await self._follow(request, response)
+
+    async def _follow(
+        self, request: httpx2.Request, response: httpx2.Response | None = None
+    ) -> httpx2.Response:
         """Send a request, and again where a redirect keeps its method and its origin."""
-        response = await self._send(request)
+        response = response or await self._send(request)
         for _ in range(MAX_REDIRECTS):
-            following = response.next_request
+            following = response.next_request or _led_on(request, response)
             if following is None or not _may_follow(request, following):
                 break
             await response.aclose()
@@ -197,25 +229,17 @@ class Endpoint:
     async def _once(self, request: httpx2.Request) -> httpx2.Response:
         if self._wire is None or request.method != "POST" or not self._is_ours(request.url):
             return await self._client.send(request, stream=True, follow_redirects=False)
-        content = request.content
-        response = await self._wire.send(request, content)
+        response = await self._wire.send(request, request.content)
+        self._keep_cookies(response)
+        return response
+
+    def _keep_cookies(self, response: httpx2.Response) -> None:
+        """Send back from now on what a gateway may route by."""
         if "set-cookie" in response.headers:
             self._client.cookies.extract_cookies(response)
-        if response.status_code in KEEPING_METHOD and response.has_redirect_location:
-            response.next_request = self._led_on(request, response.headers["location"])
-        return response
 
     def _is_ours(self, url: httpx2.URL) -> bool:
         return url is self.url or _is_same_origin(self.url, url)
-
-    def _led_on(self, request: httpx2.Request, location: str) -> httpx2.Request:
-        """Return the same request to the place that a redirect names."""
-        return httpx2.Request(
-            request.method,
-            request.url.join(location),
-            headers=request.headers,
-            content=request.content,
-        )
 
 
 @asynccontextmanager
@@ -254,6 +278,20 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         )
         async with open_wire(wire):
             yield Endpoint(client, address, wire)
+
+
+def _led_on(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request | None:
+    """Return the same request to the place that a redirect names."""
+    if response.status_code not in KEEPING_METHOD or not response.has_redirect_location:
+        return None
+    url = request.url.join(response.headers["location"])
+    return httpx2.Request(
+        request.method, url, headers=_without_host(request.headers), content=request.content
+    )
+
+
+def _without_host(headers: httpx2.Headers) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != "host"}
 
 
 def _shown(request: httpx2.Request, token: str | None) -> httpx2.Request:

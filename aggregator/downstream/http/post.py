@@ -1,6 +1,6 @@
 """One request to a server and what comes back: a body, a stream, or a refusal."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -26,6 +26,8 @@ RECONNECT_FLOOR = 1.0
 """Seconds before a stream is opened again at the least, whatever the server says."""
 RECONNECT_CEILING = 60.0
 """Seconds between two attempts at the most."""
+READING_OUT = 0.25
+"""Seconds that a stream has to end after its answer."""
 RESUMPTIONS = 5
 """Times in a row that an interrupted answer is asked for again without getting any further."""
 
@@ -77,7 +79,7 @@ class Post:
             if response.status_code == HTTPStatus.ACCEPTED:
                 raise broken("it took the request but promised no answer (202)")
             if not response.is_success:
-                await self._sink(await self._refusal(response))
+                await self._sink(await self._refusal(response, headers))
                 return
             if kind(response) != EVENTS:
                 await self._read_whole(response)
@@ -86,11 +88,10 @@ class Post:
         if ended is not None:
             await self._resume(headers, ended, is_resumable=is_resumable)
 
-    async def _refusal(self, response: httpx2.Response) -> JSONRPCError:
+    async def _refusal(self, response: httpx2.Response, headers: Mapping[str, str]) -> JSONRPCError:
         """Return the server's own error, from a response that is not success."""
         error = await self._error_in(response)
-        knows_session = "mcp-session-id" in response.request.headers
-        if knows_session and _means_expired(response.status_code, error):
+        if "mcp-session-id" in headers and _means_expired(response.status_code, error):
             raise SessionExpiredError
         fault = self._endpoint.refusal(response)
         if error is None or fault.undelivered.is_barred or fault.undelivered.retry_after:
@@ -128,6 +129,7 @@ class Post:
                 async for event in events:
                     self._place.note(event)
                     if event.data and await self._take(event.data.encode()):
+                        await _read_out(events)
                         return None
         except UndeliveredError as error:
             return error
@@ -159,6 +161,13 @@ class Post:
                 return reason
         except UndeliveredError as error:
             return error
+
+
+async def _read_out(events: AsyncIterator[httpx2.ServerSentEvent]) -> None:
+    """Wait a moment for the end of a stream that has said all: only then its connection is kept."""
+    with anyio.move_on_after(READING_OUT):
+        async for _ in events:
+            pass
 
 
 def encode(message: JSONRPCMessage) -> bytes:

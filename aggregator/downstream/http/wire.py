@@ -4,10 +4,11 @@ A connection that is found closed before anything is written to it is not used. 
 after that is no reason to write again: the request may have been acted on.
 """
 
+import re
 import select
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from socket import socket
 
 import anyio
@@ -28,6 +29,51 @@ PORTS = {"http": 80, "https": 443}
 Option = tuple[int, int, int]
 
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
+
+
+LENGTH = frozenset(("content-length",))
+
+
+def _name(raw: bytes) -> str:
+    return raw.decode("latin-1").lower()
+
+
+class Form:
+    """What messages to one address have in common, written down once."""
+
+    def __init__(self, like: httpx2.Request, varying: frozenset[str] = LENGTH) -> None:
+        self.request = like
+        """What responses say they answer."""
+        raw = [line for line in like.headers.raw if _name(line[0]) not in varying]
+        self._names = frozenset(_name(name) for name, _ in raw)
+        target = like.url.raw_path
+        # What is the same each time is looked at once, and stands for all in the state of HTTP.
+        headers = [*raw, (b"content-length", b"0")]
+        try:
+            self.event = h11.Request(method="POST", target=target, headers=headers)
+        except h11.LocalProtocolError as error:
+            raise httpx2.LocalProtocolError(str(error)) from error
+        lines = b"".join(b"%b: %b\r\n" % line for line in raw)
+        self._head = b"POST %b HTTP/1.1\r\n%b" % (target, lines)
+
+    def fits(self, headers: Mapping[str, str]) -> bool:
+        """Whether none of these headers is another than what is said each time."""
+        return self._names.isdisjoint(name.lower() for name in headers)
+
+    def written(self, headers: Mapping[str, str], content: bytes) -> bytes:
+        """Return a message in one piece, as it goes over the wire.
+
+        Raises:
+            LocalProtocolError: A header is none, or would end before its time.
+        """
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        if _LINES.fullmatch(lines) is None or lines.count("\r\n") != len(headers):
+            raise httpx2.LocalProtocolError("a header cannot be sent as it is")
+        length = b"content-length: %d\r\n\r\n" % len(content)
+        return b"".join((self._head, lines.encode("ascii"), length, content))
+
+
+_LINES = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~]*\r\n)*", re.ASCII)
 
 
 class Wire:
@@ -59,21 +105,30 @@ class Wire:
         Raises:
             HTTPError: There is no connection to be had, or it broke.
         """
+        return await self.post(Form(request), {}, content)
+
+    async def post(self, form: Form, headers: Mapping[str, str], content: bytes) -> httpx2.Response:
+        """Send a message in the form that all to an address have, and return the response, unread.
+
+        Raises:
+            HTTPError: There is no connection to be had, or it broke.
+        """
+        data = form.written(headers, content)
         connection = await self._kept() or await self._connected()
         try:
-            head = await connection.ask(request, content)
+            head = await connection.ask(form.event, data)
         except BaseException:
             await anyio.aclose_forcefully(connection.stream)
             raise
         body = _Body(self, connection)
         return httpx2.Response(
-            head.status_code, headers=head.headers.raw_items(), stream=body, request=request
+            head.status_code, headers=head.headers.raw_items(), stream=body, request=form.request
         )
 
     async def let_go(self, connection: "_Connection") -> None:
         """Keep a connection for the next request if its response has been read to the end."""
         if connection.can_be_kept():
-            connection.until = anyio.current_time() + self._keep
+            connection.keep_until(anyio.current_time() + self._keep)
             self._idle.append(connection)
         else:
             await anyio.aclose_forcefully(connection.stream)
@@ -135,6 +190,10 @@ class _Connection:
         self._socket = _raw(stream)
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
 
+    def keep_until(self, when: float) -> None:
+        """Say when it is not kept any longer."""
+        self.until = when
+
     def is_closed(self) -> bool:
         """Whether there is something to be read where nothing was asked: an end, or a fault."""
         if self._socket.fileno() < 0:
@@ -145,21 +204,28 @@ class _Connection:
 
     def can_be_kept(self) -> bool:
         """Whether request and response are over, and neither side means to close; if so, go on."""
+        self._read_out()
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
         return True
 
-    async def ask(self, request: httpx2.Request, content: bytes) -> h11.Response:
+    def _read_out(self) -> None:
+        """Skip what has come of a response that nobody reads any further, if that was its end."""
+        with suppress(h11.RemoteProtocolError):
+            while self._http.their_state is h11.SEND_BODY:
+                if self._http.next_event() is h11.NEED_DATA:
+                    return
+
+    async def ask(self, event: h11.Request, data: bytes) -> h11.Response:
         """Send a request in one piece, and read the head of the response.
 
         Raises:
             HTTPError: The connection broke, or what came is not HTTP.
         """
-        try:
-            data = self._written(request, content)
-        except h11.LocalProtocolError as error:
-            raise httpx2.LocalProtocolError(str(error)) from error
+        # What is written is `data`; of the event, only that there was such a request matters.
+        self._http.send(event)
+        self._http.send(h11.EndOfMessage())
         unwritten: Exception | None = None
         try:
             await self._write(data)
@@ -184,18 +250,6 @@ class _Connection:
         while not isinstance(event := await self._event(), h11.EndOfMessage):
             if isinstance(event, h11.Data):
                 yield bytes(event.data)
-
-    def _written(self, request: httpx2.Request, content: bytes) -> bytes:
-        http = self._http
-        head = http.send(
-            h11.Request(
-                method=request.method,
-                target=request.url.raw_path,
-                headers=request.headers.raw,
-            )
-        )
-        body = http.send(h11.Data(data=content)) if content else b""
-        return b"".join((head or b"", body or b"", http.send(h11.EndOfMessage()) or b""))
 
     async def _write(self, data: bytes) -> None:
         if len(data) <= SMALL_BYTES:

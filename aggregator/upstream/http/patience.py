@@ -4,78 +4,126 @@ uvicorn waits for the rest of a request for ever, so that a few thousand of them
 and then, would take all connections there are.
 """
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aggregator.upstream.http.presence import Presence
-from aggregator.upstream.http.strangers import Strangers
+from aggregator.upstream.http.strangers import Address, Strangers
 
 REQUEST_TIME = 30.0
 """Seconds that a client has to send a request whole, from its first byte or its connection on."""
 
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
+HAS_HTTPTOOLS = find_spec("httptools") is not None
+"""Whether the quicker parser of the extra `fast` is installed."""
+
+
+class Manners:
+    """What is asked of every connection: its time, and how many strangers there may be."""
+
+    def __init__(self, seconds: float, among: Strangers) -> None:
+        self.seconds = seconds
+        self.among = among
+
+
+def impatient(seconds: float, among: Strangers, *, is_fast: bool = HAS_HTTPTOOLS) -> type[Any]:
+    """Return a protocol that gives clients so long, and counts each as a stranger at first."""
+    if is_fast:
+        from aggregator.upstream.http.swift import swift  # noqa: PLC0415 - it may not be installed
+
+        return swift(Manners(seconds, among))
+
+    class Impatient(_Impatient):
+        manners = Manners(seconds, among)
+
+    return Impatient
+
 
 class _Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-def impatient(seconds: float, among: Strangers) -> type[H11Protocol]:
-    """Return a protocol that gives clients so long, and counts each as a stranger at first."""
+class _Connected(Protocol):
+    """A connection, as far as both kinds of uvicorn's have it."""
 
-    class Impatient(_Impatient):
-        patience = seconds
-        strangers = among
+    transport: Any
+    loop: Any
+    client: Address | None
 
-    return Impatient
+
+class Vigil:
+    """Watches over one connection: that its client asks in time, and whether it is there."""
+
+    def __init__(
+        self, protocol: "_Connected", manners: Manners, is_answering: Callable[[], bool]
+    ) -> None:
+        self.presence = Presence()
+        self._protocol = protocol
+        self._manners = manners
+        self._is_answering = is_answering
+        self._timer: _Timer | None = None
+        self._client: Address | None = protocol.client
+        self.expect()
+        if self._client is not None:
+            manners.among.admit(self._client, protocol.transport.abort)
+
+    def expect(self) -> None:
+        """Give the client its time for what is yet to come of a request."""
+        if self._timer is None:
+            delay = self._protocol.loop.call_later
+            self._timer = delay(self._manners.seconds, self._hang_up)
+
+    def expect_nothing(self) -> None:
+        """Let it have all the time there is: the request is whole."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def end(self) -> None:
+        """Forget the connection."""
+        self.presence.go()
+        self.expect_nothing()
+        if self._client is not None:
+            self._manners.among.release(self._client)
+
+    def _hang_up(self) -> None:
+        """Close the connection, and say why unless an answer is under way."""
+        transport = self._protocol.transport
+        if not transport.is_closing():
+            if not self._is_answering():
+                transport.write(TIMEOUT)
+            transport.close()
 
 
 class _Impatient(H11Protocol):
-    """One connection."""
+    """One connection, read by h11."""
 
-    patience: float
-    strangers: Strangers
-    _timer: _Timer | None = None
+    manners: Manners
+    _vigil: Vigil
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
         super().connection_made(transport)
-        self._presence = Presence()
-        self.app_state = {**self.app_state, Presence.KEY: self._presence}
-        self._expect()
-        if self.client is not None:
-            self.strangers.admit(self.client, self.transport.abort)
+        self._vigil = Vigil(self, self.manners, self._is_answering)
+        self.app_state = {**self.app_state, Presence.KEY: self._vigil.presence}
 
     def data_received(self, data: bytes) -> None:
         """Take some of a request, and see whether it is whole."""
         super().data_received(data)
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._expect()
+            self._vigil.expect()
         else:
-            self._expect_nothing()
+            self._vigil.expect_nothing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         super().connection_lost(exc)
-        self._presence.go()
-        self._expect_nothing()
-        if self.client is not None:
-            self.strangers.release(self.client)
+        self._vigil.end()
 
-    def _expect(self) -> None:
-        if self._timer is None:
-            self._timer = self.loop.call_later(self.patience, self._hang_up)
-
-    def _expect_nothing(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _hang_up(self) -> None:
-        """Close the connection, and say why unless an answer is under way."""
-        if not self.transport.is_closing():
-            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                self.transport.write(TIMEOUT)
-            self.transport.close()
+    def _is_answering(self) -> bool:
+        return self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE)

@@ -10,13 +10,12 @@ from typing import Any
 import anyio
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.descriptors import limit
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
-from aggregator.upstream.http.patience import REQUEST_TIME, impatient
+from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.http.token import check_token, ensure_token
@@ -46,6 +45,8 @@ class Access:
     names: tuple[str, ...] = ()
     """Further names by which clients may know this host."""
     say: Say = field(default=lambda _text: None)
+    is_fast: bool = HAS_HTTPTOOLS
+    """Whether requests are read by a compiled parser."""
     patience: float = REQUEST_TIME
     """Seconds that a client has to send a request whole."""
     max_sessions: int = MAX_SESSIONS
@@ -95,7 +96,7 @@ class Listener:
         files = limit()
         strangers = Strangers.among(files)
         guard = Guard(site, self._policy(), open_paths=site.open_paths, strangers=strangers)
-        protocol = impatient(access.patience, strangers)
+        protocol = impatient(access.patience, strangers, is_fast=access.is_fast)
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
         backlog = max(1, min(BACKLOG, strangers.most // 2))
@@ -170,7 +171,7 @@ async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> Non
     stop.set()
 
 
-def _settings(app: ASGIApp, protocol: type[H11Protocol], most: int, backlog: int) -> uvicorn.Config:
+def _settings(app: ASGIApp, protocol: type[Any], most: int, backlog: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=protocol,

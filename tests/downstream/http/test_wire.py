@@ -6,8 +6,10 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 import anyio.abc
 import pytest
+from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Address, Endpoint, open_endpoint
+from aggregator.downstream.http.post import Post
 from aggregator.downstream.http.wire import MAX_HEAD_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.patience import PATIENCE
@@ -145,6 +147,48 @@ async def test_what_was_written_to_a_connection_that_then_breaks_is_not_written_
     assert caught.value.undelivered.may_have_run
     assert len(server.visits) == 1
     assert [b"second" in piece for piece in server.visits[0].pieces] == [False, True]
+
+
+async def test_a_stream_that_ends_after_its_answer_leaves_its_connection_for_the_next() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked"
+    event = b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'
+    chunk = b"%x\r\n%b\r\n" % (len(event), event)
+    heard: list[JSONRPCMessage] = []
+
+    async def hear(message: JSONRPCMessage) -> None:
+        heard.append(message)
+
+    async def stream(visit: Visit) -> None:
+        for _ in range(2):
+            await visit.read()
+            await visit.say(head + b"\r\n\r\n" + chunk)
+            # Its end comes later than its answer, which need not wait for it.
+            await anyio.wait_all_tasks_blocked()
+            await visit.say(b"0\r\n\r\n")
+        await visit.end()
+
+    async with bare(stream) as server, open_endpoint(Address(server.url)) as endpoint:
+        for _ in range(2):
+            request = JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
+            await Post(endpoint, request, hear).run(HEADERS)
+
+    assert len(heard) == 2
+    assert len(server.visits) == 1
+
+
+async def test_what_needs_no_answer_leaves_its_connection_for_the_next() -> None:
+    async def accept(visit: Visit) -> None:
+        for _ in range(2):
+            await visit.read()
+            await visit.say(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+        await visit.end()
+
+    async with bare(accept) as server, open_endpoint(Address(server.url)) as endpoint:
+        for _ in range(2):
+            async with endpoint.send("POST", HEADERS, b"{}") as response:
+                assert response.status_code == 202
+
+    assert len(server.visits) == 1
 
 
 async def test_a_response_that_is_left_unread_costs_its_connection() -> None:

@@ -10,7 +10,7 @@ from aggregator.upstream.http.guard import MAX_TOLD, Policy, refusal
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("parser")]
 
 Lines = Sequence[str]
 

@@ -1,5 +1,6 @@
 """Clients that take their time to say what they want."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -12,7 +13,7 @@ from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Era, Peer, connect_to, ready, text_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("parser")]
 
 HURRY = 0.2
 """Seconds that a request may take here."""
@@ -103,3 +104,18 @@ async def test_an_answer_may_take_longer_than_a_request(era: Era, tmp_path: Path
             group.cancel_scope.cancel()
 
     assert answers == ["go: {}"]
+
+
+async def test_the_head_of_a_request_has_a_bound(tmp_path: Path) -> None:
+    """It is refused or hung up on, also where it would never end."""
+    async with door({}, tmp_path) as opened:
+        port = int(opened.origin.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            answer = b""
+            with anyio.fail_after(PATIENCE), suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+                await stream.send(b"POST /mcp HTTP/1.1\r\n")
+                for _ in range(1024):
+                    await stream.send(b"x: " + b"y" * 1000 + b"\r\n")
+                answer = await stream.receive()
+
+    assert not answer or answer.split(b" ")[1] in (b"400", b"431")
