@@ -18,6 +18,7 @@ from aggregator.search.index import Index
 from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.query import Keywords, parse_query
 from aggregator.search.semantic.cache import Cache
+from aggregator.search.semantic.clauses import clauses
 from aggregator.search.semantic.encoder import SentenceModel
 from aggregator.search.semantic.gist import gist
 from aggregator.search.semantic.vectors import SCALE, Vectors
@@ -48,7 +49,8 @@ def build(tools: Sequence[Tool]) -> Search:
         query = parse_query(text)
         if not isinstance(query, Keywords):
             return []
-        near = Nearness(roster, vectors.likeness(model.encode(query.text)), SCALE)
+        read = map(model.encode, [*clauses(query.text), *index.mended(query)])
+        near = Nearness(roster, vectors.likeness(*read), SCALE)
         hits = index.rank(query, limit, near)
         return [(hit.entry.server, hit.entry.own_name) for hit in hits]
 

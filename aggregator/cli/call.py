@@ -1,4 +1,4 @@
-"""`aggregator call`: call one tool, as a model would."""
+"""`aggregator call`: call one tool, or use what else a search finds, as a model would."""
 
 import argparse
 import time
@@ -20,6 +20,8 @@ from aggregator.config import Config
 from aggregator.errors import ERROR_META
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.json import as_object, items
+from aggregator.names import RESERVED
+from aggregator.offers import split
 
 MAX_ROUNDS = 10
 """Times a server may ask before it is taken to go round in circles."""
@@ -36,9 +38,12 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
 
     def needed(config: Config) -> list[str]:
         read.append(config)
-        return owners(options.tool, config)
+        return owners(options.tool, config) if offer is None else _homes(offer[1], config)
 
+    offer = split(options.tool)
     with opened(options, environment, needed) as peer:
+        if offer is not None:
+            return _use(peer, environment, options, given)
         tool = _find(peer, environment, options, read[0] if read else None)
         arguments = fitted(given, tool["definition"], environment)
         result = _call(peer, environment, tool["name"], arguments)
@@ -48,6 +53,27 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             raise CommandError(told[0].lower() + told[1:], status=status)
         environment.hand_over(as_json(result) if options.raw else text_of(result))
     return status
+
+
+def _homes(name: str, config: Config) -> list[str]:
+    """Return the server that a prompt or a skill is of by its name; none if it may be any."""
+    prefixes = {
+        server.prefix or server.name: str(server.name) for server in config.servers.values()
+    }
+    heads = (name.partition(sign)[0] for sign in ("__", "/"))
+    return [prefixes[head] for head in heads if head in prefixes][:1]
+
+
+def _use(
+    peer: Peer, environment: Environment, options: argparse.Namespace, given: dict[str, Any]
+) -> ExitStatus:
+    """Fill a prompt in, or read a skill or a resource, once what may have it has started."""
+    await_servers(peer, environment, options.wait, quiet=True)
+    asked = {"name": options.tool, "arguments": given}
+    # Whatever it is called here, it answers to this name, too.
+    result = _call(peer, environment, RESERVED.call, asked)
+    environment.hand_over(as_json(result) if options.raw else text_of(result))
+    return ExitStatus.TOOL_ERROR if result.get("isError") else ExitStatus.FINE
 
 
 def _find(

@@ -13,6 +13,7 @@ from aggregator.search.rarity import Rarity
 from aggregator.search.repair import Vocabulary
 from aggregator.search.weights import (
     LONG_REQUEST,
+    LONG_WINDED,
     MAX_CONCEPTS,
     MAX_CONTAINING,
     MAX_GUESSES,
@@ -82,12 +83,15 @@ class Reader:
         self._weights = weights
         self._guesses = 0
         self._repaired = weights.repaired
+        self._same, self._about = weights.equivalent, weights.topic
 
     def read(self, query: Keywords) -> Request:
         """Return what the words of a query stand for."""
         spoken = tokens(" ".join(query.terms))[:MAX_TERMS]
         if len(spoken) > LONG_REQUEST:
             self._repaired = self._weights.doubted
+        if len(spoken) > LONG_WINDED:
+            self._same = self._about = 0.0
         words = dict.fromkeys(part for parts in spoken for part in parts)
         telling = frozenset(stop_free(words))
         said = [word for parts in spoken for word in self._told(parts, telling)]
@@ -141,8 +145,8 @@ class Reader:
         ceiling = self._rarity.of(term) if having else log(1 + self._rarity.total)
         found = {term: 1.0} if having else {}
         self._offer(found, joined, weights.joined)
-        self._offer(found, equivalents().get(term, ()), weights.equivalent)
-        about = weights.topic * weights.familiar / (weights.familiar + having)
+        self._offer(found, equivalents().get(term, ()), self._same)
+        about = self._about * weights.familiar / (weights.familiar + having)
         self._offer(found, topics().get(term, ()), about)
         found = found or self._guessed(word.text)
         factor = word.factor * (weights.faint if term in faint() else 1.0)

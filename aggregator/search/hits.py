@@ -50,6 +50,10 @@ class Ranker(Protocol):
         """Return the tools that answer a query best, best first."""
         ...
 
+    def mended(self, query: Keywords, /) -> tuple[str, ...]:
+        """Return a query with its slips put right, if it has any."""
+        ...
+
     def explain(self, query: Keywords, entry: ToolEntry, /) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
         ...

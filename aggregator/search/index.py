@@ -1,5 +1,6 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
+import re
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,8 +29,14 @@ from aggregator.search.ranking import pick
 from aggregator.search.rarity import Rarity, Tally
 from aggregator.search.repair import Vocabulary
 from aggregator.search.scoring import Place, Score, best, complete, promising
-from aggregator.search.weights import ENOUGH, SHORTLIST, WEIGHTS, Weights
-from aggregator.search.words import words
+from aggregator.search.weights import (
+    LONG_REQUEST,
+    MAX_GUESSES,
+    SHORTLIST,
+    WEIGHTS,
+    Weights,
+)
+from aggregator.search.words import stem, words
 
 
 @dataclass(slots=True, eq=False)
@@ -163,6 +170,19 @@ class Index:
         telling = sum(word not in UNTELLING for word in request.words)
         return [_hit(score, telling, is_blended=near is not None) for score in picked]
 
+    def mended(self, query: Keywords) -> tuple[str, ...]:
+        """Return a query with its slips put right, as its words are ranked, if it has any.
+
+        In a long request an unknown word is more likely a name than a slip.
+        """
+        text = query.text
+        said = dict.fromkeys(words(text)) if len(query.terms) <= LONG_REQUEST else ()
+        unknown = [word for word in said if stem(word) not in self._postings]
+        for word in unknown[:MAX_GUESSES]:
+            if (meant := self._vocabulary.nearest(word)) is not None:
+                text = re.sub(rf"\b{re.escape(word)}\b", meant, text, flags=re.IGNORECASE)
+        return (text,) if text != query.text else ()
+
     def explain(self, query: Keywords, entry: ToolEntry) -> tuple[Contribution, ...]:
         """Return which words of a query a tool matches, in which fields, and for how much."""
         for slot in self._slots.get(entry.server, ()):
@@ -237,7 +257,7 @@ class Index:
     ) -> list[int]:
         """Return the tools that are worth to be scored in full."""
         guesses = promising(request, self._postings, allowed)
-        least = max(SHORTLIST // 2, min(ENOUGH * limit, SHORTLIST), limit)
+        least = max(SHORTLIST // 2, limit)
         slots = best(guesses, self._places, least, max(SHORTLIST, least))
         named = [slot for slot in self._named(asked) if allowed is None or slot in allowed]
         named.sort(key=self._places.__getitem__)

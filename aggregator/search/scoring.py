@@ -99,12 +99,16 @@ def promising(request: Request, postings: Postings, allowed: set[int] | None) ->
 def _entrances(
     request: Request, postings: Postings, allowed: set[int] | None
 ) -> list[tuple[Mapping[int, float], float]]:
-    """Return the postings to begin with, those of rare words first."""
+    """Return the postings to begin with, those of rare words first; numbers are values."""
     ways = [way for concept in request.concepts for way in _ways_in(concept, postings)]
-    ways.sort(key=lambda each: (len(postings[each.term]), each.term))
+    ways.sort(key=lambda each: (_has_digits(each.term), len(postings[each.term]), each.term))
     if allowed is None:
         return [(postings[each.term], each.gain) for each in ways]
     return [(_only(postings[each.term], allowed), each.gain) for each in ways]
+
+
+def _has_digits(term: str) -> bool:
+    return not term.isalpha() and any(map(str.isdigit, term))
 
 
 def _ways_in(concept: Concept, postings: Postings) -> Sequence[Alternative]:

@@ -60,6 +60,7 @@ SAME = """
 delete remove erase destroy
 list get fetch retrieve
 show display view
+show list
 create add make new
 update edit modify change
 search find query lookup

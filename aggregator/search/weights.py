@@ -40,6 +40,11 @@ MAX_GIST = 600
 """Characters of a description that are read for its meaning: what follows tells how, and no
 longer what. Recall, speed."""
 
+MAX_CLAUSES = 6
+"""Sentences of a request that are read for their meaning each by itself. Recall, speed."""
+SHORTEST_CLAUSE = 3
+"""Words below which a sentence says too little by itself: "Thanks a lot!" Recall."""
+
 MAX_GUESSES = 8
 """Unknown words of one query that are looked up by likeness; the rest match nothing. Speed."""
 MAX_CONTAINING = 8
@@ -48,6 +53,9 @@ MAX_REQUIRED = 64
 """The same where the part is required: a filter leaves out what it does not know. Recall."""
 LONG_REQUEST = 6
 """Words from which a query is a request in sentences rather than keywords. Recall."""
+LONG_WINDED = 32
+"""Words from which a request says in words of its own what tables would add: these are left out.
+Recall."""
 SEVERAL_NEEDS = 16
 """Words the index knows from which a request is likely to ask for several tools. Recall."""
 NEGLIGIBLE = 0.1
@@ -76,9 +84,7 @@ SMALL_SERVER = 16
 makes a word worthless by repeating it. Attack."""
 
 SHORTLIST = 48
-"""Tools of which the score is worked out in full. Speed."""
-ENOUGH = 4
-"""Tools to choose from for each hit that is wanted, at least. Recall."""
+"""Tools of which the score is worked out in full, half of them in any case. Speed."""
 BUDGET = 1000
 """Postings that may bring in tools; commoner words then only add to those already in. Speed."""
 SCARCE = 50

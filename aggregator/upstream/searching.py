@@ -95,7 +95,8 @@ class Searching:
     async def _near(self, queries: Sequence[Query]) -> dict[Keywords, Nearness]:
         """Ask what queries mean; those of which it is not known by now are left to their words."""
         asked = [query for query in queries if isinstance(query, Keywords) and query.terms]
-        found = [(query, await self._fleet.meaning.nearness(query.text)) for query in asked]
+        nearness, mended = self._fleet.meaning.nearness, self._fleet.index.mended
+        found = [(query, await nearness(query.text, *mended(query))) for query in asked]
         return {query: near for query, near in found if near}
 
     def _view(

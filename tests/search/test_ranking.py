@@ -286,3 +286,42 @@ def test_tools_of_one_server_are_no_copies_of_each_other():
         "mojang__uuid_to_username",
         "mojang__username_to_uuid",
     }
+
+
+@pytest.mark.parametrize("text", ["show me all tasks", "show all my tasks", "show tasks"])
+def test_who_wants_to_be_shown_something_is_not_offered_to_delete_it(text: str):
+    index = index_of(
+        entry("todo__delete_task", "Delete a task."),
+        entry("todo__delete_all_tasks", "Delete all tasks."),
+        entry("todo__complete_task", "Mark a task as done."),
+        entry("todo__list_tasks", "List the tasks."),
+    )
+
+    assert search(index, text)[0] == "todo__list_tasks"
+
+
+def test_a_number_does_not_bring_in_tools_before_the_words_that_matter(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("aggregator.search.scoring.BUDGET", 100)
+    dated = [entry(f"dates{n}__of_{n}", "What was in 2024.") for n in range(60)]
+    banks = [entry(f"shop{n}__buy_{n}", "Pays by bank.") for n in range(70)]
+    rates = [entry(f"film{n}__watch_{n}", "Says a rate.") for n in range(80)]
+
+    index = index_of(*dated, *banks, *rates, entry("money__bank_rate", "The rate of a bank."))
+
+    assert search(index, "bank rate 2024")[0] == "money__bank_rate"
+
+
+def test_a_short_query_is_mended_as_its_words_are_ranked():
+    index = index_of(*OFFICE)
+
+    def mended(text: str) -> tuple[str, ...]:
+        query = parse_query(text)
+        assert isinstance(query, Keywords)
+        return index.mended(query)
+
+    assert mended("wheather Forcast") == ("weather forecast",)
+    assert mended("send a mesage") == ("send a message",)
+    assert mended("send a message") == ()
+    assert mended("ask Misha to be so kind and send the mesage to everybody") == ()

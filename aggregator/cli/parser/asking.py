@@ -125,6 +125,7 @@ aggregator call notes__search_notes query=milk limit=3
 aggregator call notes__create_note tags=shopping tags=home title=Milk
 aggregator call notes__create_note '{"title": "Milk", "tags": ["home"]}'
 aggregator call notes__list_notes --url http://127.0.0.1:8080/mcp
+aggregator call skill:pdf file=forms.md   a skill is read, and prompt:NAME filled in
 
 It ends with status 3 if the tool says that it failed, with 4 if its server is not there.
 """,

@@ -74,11 +74,14 @@ class SemanticIndex:
         self.update(server, ())
         del self._entries[server]
 
-    async def nearness(self, text: str, /) -> Nearness | None:
-        """Return how near each tool is to a query, unless that is not known in time."""
+    async def nearness(self, text: str, /, *also: str) -> Nearness | None:
+        """Return how near each tool is to a query, unless that is not known in time.
+
+        It may be read in other ways, too: the nearest counts.
+        """
         if not self.ready or not self._roster.entries:
             return None
-        roster, question = self._roster, _Question(next(self._numbers), text)
+        roster, question = self._roster, _Question(next(self._numbers), text, also)
         self._questions[question.number] = question
         self._post(question)
         try:
@@ -180,15 +183,17 @@ class _Change:
 class _Question:
     """One question that waits for its answer."""
 
-    def __init__(self, number: int, text: str) -> None:
+    def __init__(self, number: int, text: str, also: Sequence[str] = ()) -> None:
         self.number = number
         self._text = text
+        self._also = also
         self.answered = anyio.Event()
         self.likeness = array("h")
 
     def line(self) -> bytes:
         """Return the message."""
-        return json.dumps({"ask": self.number, "text": self._text}).encode() + b"\n"
+        asked = {"ask": self.number, "text": self._text, "also": self._also}
+        return json.dumps(asked).encode() + b"\n"
 
     def answer(self, near: str) -> None:
         """Note what was answered."""

@@ -19,8 +19,8 @@ class Meaning(Protocol):
         """Take note of what the catalog is now."""
         ...
 
-    async def nearness(self, text: str, /) -> Nearness | None:
-        """Return how near each tool is to a query, if that is known by now."""
+    async def nearness(self, text: str, /, *also: str) -> Nearness | None:
+        """Return how near each tool is to a query, in any way it may be read, if that is known."""
         ...
 
     async def until_ready(self) -> None:
@@ -38,7 +38,7 @@ class NoMeaning:
     def follow(self, _catalog: Catalog, /) -> None:
         """Do nothing."""
 
-    async def nearness(self, _text: str, /) -> Nearness | None:
+    async def nearness(self, _text: str, /, *_also: str) -> Nearness | None:
         """Return nothing: words alone decide."""
 
     async def until_ready(self) -> None:

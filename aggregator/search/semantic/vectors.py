@@ -20,11 +20,12 @@ class Vectors:
         self._rows = len(vectors)
         self._matrix = self._numbers(b"".join(vectors)).reshape(self._rows, -1) if vectors else None
 
-    def likeness(self, vector: bytes) -> "array[int]":
-        """Return how near each vector is to this one, from -`SCALE` to `SCALE`."""
+    def likeness(self, *vectors: bytes) -> "array[int]":
+        """Return how near each vector is to the nearest of these, from -`SCALE` to `SCALE`."""
         if self._matrix is None:
             return array("h")
-        products = self._numpy.nan_to_num(self._matrix @ self._numbers(vector))
+        each = [self._numpy.nan_to_num(self._matrix @ self._numbers(one)) for one in vectors]
+        products = self._numpy.max(each, axis=0)
         whole = self._numpy.rint(self._numpy.clip(products, -1, 1) * SCALE)
         return array("h", whole.astype(self._numpy.int16).tobytes())
 

@@ -1,7 +1,7 @@
 """The process that holds the model: texts and questions in, likenesses out, one JSON line each.
 
     {"version": 7, "server": "github", "texts": ["github create issue: …"]}  →  {"ready": 7}
-    {"ask": 3, "text": "tell the team"}  →  {"answer": 3, "near": "…"}
+    {"ask": 3, "text": "tel the team", "also": ["tell the team"]}  →  {"answer": 3, "near": "…"}
 
 A server's texts replace what it had, and what is ready includes all versions before. Nearness is
 base64 of numbers of two bytes, in the order in which servers were last heard of.
@@ -22,6 +22,7 @@ from threading import Thread
 from typing import Any, BinaryIO
 
 from aggregator.search.semantic.cache import Cache
+from aggregator.search.semantic.clauses import clauses
 from aggregator.search.semantic.encoder import Encoder, SentenceModel
 from aggregator.search.semantic.vectors import Vectors
 
@@ -62,7 +63,8 @@ class Worker:
                 self._replace(server, [_written(text) for text in texts])
                 self._version = version
             case {"ask": int(number), "text": str(text)}:
-                near = self._vectors.likeness(self._encoder.encode(_written(text)))
+                texts = [*clauses(text), *message.get("also", ())]
+                near = self._vectors.likeness(*(self._encoder.encode(_written(t)) for t in texts))
                 self._send({"answer": number, "near": b64encode(near.tobytes()).decode()})
             case _:
                 raise ValueError(message)

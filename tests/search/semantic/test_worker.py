@@ -47,6 +47,17 @@ def test_it_says_when_all_vectors_are_there() -> None:
     assert desk.sent == [{"ready": 2}]
 
 
+def test_a_text_is_as_near_as_the_nearest_sentence_or_reading() -> None:
+    desk = Desk()
+    desk.tell(1, "files", "delete a file")
+    desk.tell(2, "mail", "send a letter")
+    desk.settle()
+
+    assert desk.ask("send a letter quickly? delete a file now")[0] > 0.7
+    desk.worker.take({"ask": 1, "text": "sned a lettr", "also": ["send a letter"]})
+    assert array("h", b64decode(desk.sent.pop()["near"]))[1] > 32_000
+
+
 def test_it_tells_how_near_each_text_is_in_the_order_they_came() -> None:
     desk = Desk()
     desk.tell(1, "files", "delete a file", "zzzz")
