@@ -9,6 +9,7 @@ import yaml
 
 from aggregator.cli.clients.foreign import foreign_servers, recognise
 from aggregator.cli.environment import Environment
+from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config import parse_config
 from tests.processes.driver import aggregator, texts
 
@@ -40,7 +41,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_an_entry_over_http_is_one_that_import_reads(client: str, tmp_path: Path) -> None:
     entry = HTTP_ENTRIES[client]
     path = tmp_path / ("entry.json" if entry.startswith("{") else "entry.yaml")
-    path.write_text(entry, encoding="utf-8")
+    # By the name of its variable it is known to be ours, which import does not take over.
+    path.write_text(entry.replace(FROM_ENVIRONMENT, "OTHER_TOKEN"), encoding="utf-8")
     environment = Environment.of_process()
 
     (server,) = foreign_servers(recognise(path, environment), environment)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aggregator.cli.clients.documents import format_of, found
-from aggregator.cli.clients.foreign import servers_in
+from aggregator.cli.clients.foreign import is_ours, servers_in
 from aggregator.cli.environment import ExitStatus
 from aggregator.clients import INSTALLABLE
 from tests.cli.shell import Ran, Shell, sample
@@ -135,7 +135,8 @@ def test_the_door_is_registered_with_its_token_by_reference(shell: Shell, client
     assert "AGGREGATOR_TOKEN" in str(entry)
     assert "command" not in entry
 
-    # It is ours, so that it can be replaced and undone like any other.
+    assert is_ours(entry)
+    # So it is not taken over as a server, and can be replaced and undone like any other.
     again = shell.run("install", client, "--yes", "--http", "8766")
     assert again.status is ExitStatus.FINE, again.err
     assert "http://127.0.0.1:8766/mcp" in servers_of(shell, client)["toolbox"].values()

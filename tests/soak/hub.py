@@ -13,6 +13,8 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ def cold(directory: Path, clients: int, patience: float) -> Cold:
     """Have clients come at the same moment."""
     with harbour_in(directory) as harbour, ThreadPoolExecutor(clients) as pool:
         began = time.monotonic()
-        eras: list[Era] = [("handshake", "modern")[each % 2] for each in range(clients)]
+        eras = islice(cycle(ERAS["mixed"]), clients)
         came = [harbour.client(era, opens=False, patience=patience) for era in eras]
         served = sum(pool.map(_is_served, came))
         seconds = time.monotonic() - began
@@ -92,7 +94,7 @@ def killed(directory: Path, clients: int, allowed: float = 3.0) -> Killed:
     }
     with harbour_in(directory) as harbour:
         harbour.write({"servers": servers})
-        came = [harbour.client(("handshake", "modern")[each % 2]) for each in range(clients)]
+        came = [harbour.client(era) for era in islice(cycle(ERAS["mixed"]), clients)]
         for client in came:
             for name in servers:
                 assert client.call(f"{name}__echo", text="hello") == "hello"
@@ -252,7 +254,7 @@ def crossing(directory: Path, eras: Sequence[Era], clients: int, calls: int) -> 
     with harbour_in(directory) as harbour, ThreadPoolExecutor(clients) as pool:
         came = [harbour.client(eras[each % len(eras)]) for each in range(clients)]
         began = time.monotonic()
-        crossed = sum(pool.map(lambda client: _crossed(client, calls), came))
+        crossed = sum(pool.map(partial(_crossed, calls=calls), came))
         seconds = time.monotonic() - began
         assert len(harbour.hubs()) == len(harbour.servers()) == 1
     return Crossing(clients * calls, crossed, seconds)
