@@ -67,7 +67,11 @@ def hand_over(serving: Typed) -> int | None:
     except OSError as error:
         _note(f"not shared: {error.strerror or error}")
         return None
-    return await_end(connection)
+    status = await_end(connection)
+    if status == LOST:
+        # The client is told by the end of its streams, which are ours too until we have gone.
+        os._exit(status)
+    return status
 
 
 def hello(kind: str, config: str, here: str, variables: Mapping[str, str]) -> bytes:

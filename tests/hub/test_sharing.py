@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.ends import await_ends
+from tests.entry.gate import HEAVY
 from tests.hub.harbour import FAULTY, PROC, SERVERS, Client, Harbour
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Era
@@ -122,6 +123,23 @@ def test_a_client_that_is_stopped_is_served_all_the_same(harbour: Harbour) -> No
     assert client.call("test__echo", text="hello")
     os.kill(client.pid, signal.SIGCONT)
     assert client.leave() == 0
+
+
+TELLING = """
+import atexit, os, sys
+atexit.register(lambda: os.write(2, " ".join(sys.modules).encode()))
+"""
+"""Says at the end what has been loaded."""
+
+
+def test_nothing_heavy_is_loaded_for_a_client_that_is_handed_over(harbour: Harbour) -> None:
+    client = harbour.client(after=TELLING)
+    client.call("test__echo", text="hello")
+
+    assert client.leave() == 0
+    loaded = client.errors().split()
+    assert "aggregator.entry.shim" in loaded
+    assert not {name.partition(".")[0] for name in loaded} & {*HEAVY}
 
 
 def test_an_edit_reaches_all_who_share(harbour: Harbour) -> None:
