@@ -9,12 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +48,20 @@ class Cold:
     """Until the last of them had its first answer."""
 
 
+def _in_turn(mixture: str, clients: int) -> Iterator[Era]:
+    """Yield the eras of so many clients."""
+    eras = ERAS[mixture]
+    return (eras[each % len(eras)] for each in range(clients))
+
+
 def cold(directory: Path, clients: int, patience: float) -> Cold:
     """Have clients come at the same moment."""
     with harbour_in(directory) as harbour, ThreadPoolExecutor(clients) as pool:
         began = time.monotonic()
-        eras = islice(cycle(ERAS["mixed"]), clients)
-        came = [harbour.client(era, opens=False, patience=patience) for era in eras]
+        came = [
+            harbour.client(era, opens=False, patience=patience)
+            for era in _in_turn("mixed", clients)
+        ]
         served = sum(pool.map(_is_served, came))
         seconds = time.monotonic() - began
         hubs, servers = len(harbour.hubs()), len(harbour.servers())
@@ -94,7 +101,7 @@ def killed(directory: Path, clients: int, allowed: float = 3.0) -> Killed:
     }
     with harbour_in(directory) as harbour:
         harbour.write({"servers": servers})
-        came = [harbour.client(era) for era in islice(cycle(ERAS["mixed"]), clients)]
+        came = [harbour.client(era) for era in _in_turn("mixed", clients)]
         for client in came:
             for name in servers:
                 assert client.call(f"{name}__echo", text="hello") == "hello"
