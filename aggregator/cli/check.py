@@ -16,6 +16,7 @@ from aggregator.cli.peer import Peer
 from aggregator.cli.regressions import run_searches
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import TURNS, Server, await_servers
+from aggregator.cli.unready import audit_trouble
 from aggregator.cli.withheld import tell_withheld
 from aggregator.config import Config, load_config
 from aggregator.downstream.transport import NOISE
@@ -59,6 +60,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         known = {finding.server for finding in findings if finding.severity == "error"}
         findings.extend(_found(peer, servers, known, patience, config))
         findings.extend(_drifted(servers, None if options.url else place(options)))
+        if trouble := audit_trouble(peer.read(SERVERS_URI)):
+            findings.append(Finding("error", "", trouble))
         if options.url:
             findings.extend(_unused(peer))
         else:

@@ -17,12 +17,13 @@ from aggregator.cli.paper import Paper
 from aggregator.cli.peer import serving
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import await_servers
+from aggregator.cli.unready import audit_trouble
 from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
 from aggregator.eras import Era
 from aggregator.errors import ConfigError
 from aggregator.exposure import Choice, explain_surface
-from aggregator.inspection import TOOLS_URI
+from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.json import as_object
 from aggregator.memory import open_memory
 
@@ -82,6 +83,7 @@ def _examine(config: Config, names: Sequence[str], wait: float, environment: Env
             for server in servers
             if server["state"] != "ready"
         ]
+        trouble = audit_trouble(peer.read(SERVERS_URI))
         listed = peer.request("tools/list", {})["tools"]
         advice = advise(listed, peer.read(TOOLS_URI)["tools"], servers)
     return {
@@ -89,6 +91,7 @@ def _examine(config: Config, names: Sequence[str], wait: float, environment: Env
         "ready": len(servers) - len(failing),
         "failing": failing,
         "warnings": [
+            *([f"error: {trouble}"] if trouble else []),
             *(str(each) for each in gathered(findings) if each.severity == "warning"),
             *(f"warning: {each}" for each in ending_logins(config, environment)),
         ],

@@ -4,6 +4,7 @@ import argparse
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from aggregator.cli.environment import CommandError, ExitStatus
 from aggregator.cli.opening import place
@@ -21,6 +22,14 @@ def status_of(servers: Sequence[Server]) -> ExitStatus:
         return ExitStatus.FINE
     wants_login = all(server["state"] == "needs login" for server in servers)
     return ExitStatus.NEEDS_LOGIN if wants_login else ExitStatus.UNAVAILABLE
+
+
+def audit_trouble(catalog: Mapping[str, Any]) -> str | None:
+    """Say why calls are not written down as the file wants it, if they are not."""
+    reason = catalog.get("unaudited")
+    if not reason:
+        return None
+    return f"calls cannot be written to the audit file {reason}; see to it, or change `audit.file`"
 
 
 def refuse_unready(

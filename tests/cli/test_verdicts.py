@@ -128,3 +128,16 @@ def test_on_a_narrow_page_lines_are_broken_at_words(shell: Shell, command: str) 
     ran = shell.run(*command.split())
 
     assert [line for line in ran.out.splitlines() if len(line) > 40 and "/" not in line] == []
+
+
+@pytest.mark.parametrize("command", ["check", "doctor", "inspect"])
+def test_an_audit_file_that_cannot_be_written_is_told(shell: Shell, command: str) -> None:
+    (shell.project / "audit.jsonl").mkdir()
+    shell.write_servers("audit: {file: audit.jsonl}\nservers: {}\n")
+
+    ran = shell.run(command)
+
+    told = " ".join((ran.out + ran.err).split())
+    assert "calls cannot be written to the audit file" in told
+    assert "is a directory; see to it, or change `audit.file`" in told
+    assert ran.status is (ExitStatus.ERROR if command == "check" else ExitStatus.FINE)

@@ -74,6 +74,7 @@ async def door(
     *,
     port: int = 0,
     stats: Path | None = None,
+    shows_arguments: bool = False,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
@@ -87,6 +88,7 @@ async def door(
         is_fast=Parser.is_fast,
         say=said.append,
         stats=stats,
+        shows_arguments=shows_arguments,
     )
     listener = Listener(access)
     stop = anyio.Event()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
+from aggregator.catalog import Failed
 from aggregator.config import Settings
 from aggregator.events import Answer, CallEnded, ListServed, Origin, Searched
 from aggregator.names import ServerName
@@ -65,6 +66,22 @@ async def test_servers_say_how_they_are_and_which_command_helps(
         await working.locator("summary").click()
         await working.locator("a").click()
         await expect(page.locator("#panel-tools .row")).to_have_count(2)
+
+
+async def test_who_wants_a_login_says_what_to_type(browser: Browser, tmp_path: Path) -> None:
+    # Of one whose command is not there nothing more is reported.
+    servers = {"web": failing(FileNotFoundError("there is no program `nothing`"))}
+    async with door(servers, tmp_path) as site, looking(browser, site) as (page, _):
+        await ready(site.upstream)
+        state = Failed("nobody is logged in", login="aggregator login web")
+        site.upstream.fleet.reported(ServerName("web"), state)
+        web = page.locator("[data-server=web]")
+
+        await expect(web.locator(".pill").first).to_have_text("needs login")
+        await web.locator("summary").click()
+        await expect(web.locator(".command code")).to_have_text("aggregator login web")
+        await go(page, "activity")
+        await expect(page.locator(".activity li.login")).to_contain_text("aggregator login web")
 
 
 async def test_tools_are_filtered_and_defined(browser: Browser, tmp_path: Path) -> None:

@@ -40,17 +40,33 @@ def environment(collector: Collector, home: Path) -> dict[str, str]:
     }
 
 
-def configure(home: Path, era: Era) -> Path:
+def configure(home: Path, era: Era, url: str | None = None) -> Path:
     path = home / "servers.yaml"
-    command = [sys.executable, str(SERVER), era]
-    servers = {
-        "behind": {
-            "command": command,
-            "env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "${OTEL_EXPORTER_OTLP_ENDPOINT}"},
-        }
+    started = {
+        "command": [sys.executable, str(SERVER), era],
+        "env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "${OTEL_EXPORTER_OTLP_ENDPOINT}"},
     }
+    servers = {"behind": started if url is None else {"url": url}}
     path.write_text(json.dumps({"servers": servers}), encoding="utf-8")
     return path
+
+
+@contextmanager
+def behind_stdio(_era: Era, _variables: dict[str, str]) -> Generator[None]:
+    """Leave the server to whoever is configured to start it."""
+    yield
+
+
+@contextmanager
+def behind_http(era: Era, variables: dict[str, str]) -> Generator[str]:
+    """Run the server, and say where it is."""
+    command = [sys.executable, str(SERVER), era, "http"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
 
 
 def modern(params: dict[str, Any]) -> dict[str, Any]:
@@ -160,26 +176,30 @@ def one(collector: Collector, service: str, kind: int, name: str) -> Received:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("behind", [behind_stdio, behind_http])
 @pytest.mark.parametrize("way", [over_stdio, over_http])
 def test_a_call_is_one_tree_from_the_client_to_the_server(
-    way: Any, client_era: Era, server_era: Era, tmp_path: Path
+    way: Any, behind: Any, client_era: Era, server_era: Era, tmp_path: Path
 ) -> None:
     with collecting() as collector:
-        config = configure(tmp_path, server_era)
-        with way(config, environment(collector, tmp_path), client_era) as ask:
+        variables = environment(collector, tmp_path)
+        with (
+            behind(server_era, variables) as url,
+            way(configure(tmp_path, server_era, url), variables, client_era) as ask,
+        ):
             meta = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
             params = {"name": "behind__add", "arguments": {"text": CANARY}, "_meta": meta}
             result = ask("tools/call", params)["result"]
             assert result["content"][0]["text"] == "canary-result"
-        collector.wait(lambda: len([e for e in collector.spans if e.trace == TRACE]) >= 3)
+            collector.wait(lambda: len([e for e in collector.spans if e.trace == TRACE]) >= 3)
 
     ours = "mcp-tool-aggregator"
     served = one(collector, ours, KIND_SERVER, "tools/call behind__add")
     sent = one(collector, ours, KIND_CLIENT, "tools/call add")
-    behind = one(collector, "behind", KIND_SERVER, "tools/call add")
+    there = one(collector, "behind", KIND_SERVER, "tools/call add")
     assert served.parent == SPAN
     assert sent.parent == served.span
-    assert behind.parent == sent.span
+    assert there.parent == sent.span
     assert served.attributes["mcp.method.name"] == "tools/call"
     assert served.attributes["gen_ai.tool.name"] == "behind__add"
     assert served.attributes["gen_ai.operation.name"] == "execute_tool"
@@ -187,6 +207,7 @@ def test_a_call_is_one_tree_from_the_client_to_the_server(
     assert served.attributes["mcp.protocol.version"] == VERSIONS[client_era]
     assert sent.attributes["mcp.protocol.version"] == VERSIONS[server_era]
     assert sent.attributes["aggregator.server"] == "behind"
+    assert sent.attributes["network.transport"] == ("pipe" if behind is behind_stdio else "tcp")
     assert not any(each.failed for each in (served, sent))
     durations = {"mcp.server.operation.duration", "mcp.client.operation.duration"}
     assert collector.measurements >= durations

@@ -7,6 +7,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from math import isfinite
 from typing import Any, NamedTuple
 
 from aggregator.catalog import Failed, Pending
@@ -161,7 +162,8 @@ class _Excerpt:
         if isinstance(value, str):
             return self._shorten(value)
         if value is None or isinstance(value, bool | int | float):
-            return value
+            # Python reads and writes `NaN`, and no browser does.
+            return value if not isinstance(value, float) or isfinite(value) else str(value)
         if not depth or self._left <= 0:
             return "…"
         if is_object(value):

@@ -29,7 +29,7 @@ from aggregator.upstream.http.page.activity import KEPT, MAX_VALUES, Activity
 from aggregator.upstream.http.page.following import MAX_READERS
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.patience import PATIENCE
-from tests.peers import Mortal, Peer, connect_to, ready
+from tests.peers import Mortal, Peer, connect_to, ready, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -119,6 +119,23 @@ async def test_what_happens_is_told_as_it_happens_without_what_was_said(
     assert reader.heard[0] == {"showsArguments": False}
     assert CANARY not in reader.text
     assert site.token not in reader.text
+
+
+async def test_who_wants_arguments_gets_them_and_no_result(client_era: Era, tmp_path: Path) -> None:
+    servers = {"notes": connect_to(Peer("add_note"))}
+    async with (
+        door(servers, tmp_path, shows_arguments=True) as site,
+        reading(site) as reader,
+    ):
+        await ready(site.upstream)
+        async with site.client(client_era) as client:
+            result = await client.call_tool("notes__add_note", {"text": CANARY})
+            call = await reader.until(lambda fact: fact.get("kind") == "ended")
+
+    assert call["arguments"] == {"text": CANARY}
+    assert reader.heard[0] == {"showsArguments": True}
+    assert CANARY in text_of(result)
+    assert reader.text.count(CANARY) == 1
 
 
 async def test_a_server_that_dies_and_returns_is_told(tmp_path: Path) -> None:
@@ -212,7 +229,8 @@ def test_the_last_are_kept_and_what_is_missing_is_counted() -> None:
 
 
 def test_arguments_are_shown_only_where_a_person_asked_for_it_and_results_never() -> None:
-    event = ended(arguments={"text": CANARY, "key": f"Bearer {SECRET}", "deep": {"a": [1, None]}})
+    deep = {"a": [1, None, float("inf")]}
+    event = ended(arguments={"text": CANARY, "key": f"Bearer {SECRET}", "deep": deep})
 
     (without,) = told(remembering(), event)
     (shown,) = told(remembering(shows_arguments=True), event._replace(content=event.content))
@@ -221,7 +239,7 @@ def test_arguments_are_shown_only_where_a_person_asked_for_it_and_results_never(
     assert shown["arguments"] == {
         "text": CANARY,
         "key": "Bearer [token]",
-        "deep": {"a": [1, None]},
+        "deep": {"a": [1, None, "inf"]},
     }
     assert json.dumps(shown).count(CANARY) == 1
 

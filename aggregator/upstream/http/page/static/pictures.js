@@ -17,7 +17,6 @@ export function compared(rows) {
     }));
 }
 
-const WIDTH = 720;
 const HEIGHT = 200;
 const LEFT = 52;
 const BOTTOM = 26;
@@ -25,15 +24,17 @@ const TOP = 10;
 
 /** Each day as a bar of what was saved, with what was spent in front of it. */
 export function daily(days) {
+  // Its letters are as large as all others, on a phone, too.
+  const width = matchMedia("(max-width: 640px)").matches ? 340 : 720;
   const most = nice(Math.max(...days.map((each) => Math.max(each.tokensSaved, each.searchTokens)), 1));
   const floor = HEIGHT - BOTTOM;
   const y = (value) => floor - (Math.max(0, value) / most) * (floor - TOP);
-  const step = (WIDTH - LEFT) / Math.max(days.length, 7);
+  const step = (width - LEFT) / Math.max(days.length, 7);
   const wide = Math.min(34, step * 0.68);
-  const every = Math.ceil(days.length / 8);
+  const every = Math.ceil((days.length * 80) / width);
   const middle = (at) => LEFT + step * (at + 0.5);
   const lines = [0, 0.5, 1].map((part) => [
-    svg("line", { x1: LEFT, x2: WIDTH, y1: y(most * part), y2: y(most * part), class: "grid" }),
+    svg("line", { x1: LEFT, x2: width, y1: y(most * part), y2: y(most * part), class: "grid" }),
     svg("text", { x: LEFT - 8, y: y(most * part) + 4, "text-anchor": "end" }, tokens(most * part)),
   ]);
   const bars = days.map((each, at) => svg("g", {},
@@ -45,7 +46,7 @@ export function daily(days) {
   const sum = (key) => days.reduce((all, each) => all + each[key], 0);
   const told = `${days.length} days: ${tokens(sum("tokensSaved"))} tokens saved, ${tokens(sum("searchTokens"))} spent on searches`;
   return h("figure", { class: "daily" },
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": told }, lines, bars),
+    svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": told }, lines, bars),
     h("figcaption", {}, h("span", { class: "key accent" }, "saved"), h("span", { class: "key cost" }, "spent on searches")));
 }
 

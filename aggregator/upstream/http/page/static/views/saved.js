@@ -32,7 +32,7 @@ function shown(stats, listed) {
   return [
     h("section", { class: "card" }, h("h3", {}, "What a model reads at each turn"),
       h("p", { class: "dim" }, headline(all, list)),
-      compared([[`All ${counted(count, "tool")}`, all, "plain"], [`The list, with ${counted(listed.length, "tool")}`, list, "accent"]])),
+      all > 0 && compared([[`All ${counted(count, "tool")}`, all, "plain"], [`The list, with ${counted(listed.length, "tool")}`, list, "accent"]])),
     stats.enabled ? history(stats) : off(),
   ];
 }
