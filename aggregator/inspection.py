@@ -163,8 +163,9 @@ def _offered(known: Ready) -> dict[str, Any]:
         "tokens": sum(approximate_tokens(entry) for entry in known.entries),
         "protocol": known.protocol_version,
         "version": on_one_line(known.version),
-        "instructions": on_its_lines(known.instructions),
-        "about": on_one_line(known.about),
+        "instructions": on_its_lines(known.told),
+        # Where a server has nothing else to say of itself, it is the beginning of these.
+        "about": "" if known.is_muted else on_one_line(known.about),
         "refused": _lines(known.refused),
         "unmatched": _lines(known.unmatched),
         "drift": _drifts(known),
@@ -186,7 +187,7 @@ def _drifts(known: Ready) -> list[dict[str, Any]]:
             "name": names.get(drift.tool),
             "kind": _kind(drift),
             "details": list(drift.details),
-            "withheld": drift.tool in withheld,
+            "withheld": drift.tool in withheld if drift.tool else known.is_muted,
         }
         for drift in known.drift
     ]

@@ -105,11 +105,18 @@ class Ready:
     """What is not as it was approved, the gravest first."""
     listed: tuple[ToolEntry, ...] = ()
     """All that it lists, where some of that is withheld because of that."""
+    is_muted: bool = False
+    """Whether its instructions are withheld because of that."""
 
     @property
     def whole(self) -> tuple[ToolEntry, ...]:
         """All that it lists, offered or not."""
         return self.listed or self.entries
+
+    @property
+    def told(self) -> str:
+        """Its instructions, as far as they may be shown."""
+        return "" if self.is_muted else self.instructions
 
     @property
     def known(self) -> "Ready":

@@ -97,7 +97,9 @@ def _with_tool(before: Record | None, offered: Offered, server: ServerName, tool
     tools.pop(tool, None)
     if tool in after.tools:
         tools[tool] = after.tools[tool]
-    return after._replace(tools=tools)
+    # What it says of all its tools is approved with all of them.
+    said = before.instructions if before is not None and is_same else ""
+    return after._replace(tools=tools, instructions=said)
 
 
 def _meant(

@@ -23,6 +23,7 @@ from aggregator.cli.locking import (
 from aggregator.cli.opening import owners, place
 from aggregator.cli.pages import as_json, columns, counted
 from aggregator.config import Config
+from aggregator.json import JsonObject
 from aggregator.lock import Drift, Kind, Lock, Record, merged
 from aggregator.names import ServerName
 
@@ -127,8 +128,8 @@ def _diff(
     pages = [
         compared(
             f"{offered.name(server, drift.tool)} {', '.join(drift.details)}",
-            lock.get(server, NOTHING).tools.get(drift.tool),
-            offered.records.get(server, NOTHING).tools.get(drift.tool),
+            _definition(lock.get(server, NOTHING), drift),
+            _definition(offered.records.get(server, NOTHING), drift),
             environment.paper,
         )
         for server, drift in _each(found)
@@ -146,6 +147,13 @@ def _diff(
     elif not offered.absent:
         environment.note(f"{subject or 'Every tool'} is as it was approved")
     return ExitStatus.UNAVAILABLE if offered.absent and not pages else ExitStatus.FINE
+
+
+def _definition(record: Record, drift: Drift) -> JsonObject | None:
+    """Return what is written down of what differs; a server's instructions read as a tool's do."""
+    if drift.tool:
+        return record.tools.get(drift.tool)
+    return {"description": record.instructions} if record.instructions else None
 
 
 def _is_known(subject: str, lock: Lock, offered: Offered) -> bool:

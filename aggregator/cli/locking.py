@@ -1,7 +1,7 @@
 """The file that commands write, and what servers offer at this moment to hold against it."""
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from aggregator.cli.starting import TURNS, await_servers
 from aggregator.config import Config, ServerConfig
 from aggregator.files import alone, in_words, read_within, replace_file
 from aggregator.fleet.approving import lock_path
-from aggregator.fleet.pinning import ELSEWHERE, UNKNOWN
+from aggregator.fleet.pinning import ELSEWHERE, UNKNOWN, UNSEEN
 from aggregator.inspection import LOCK_URI
 from aggregator.lock import (
     MAX_BYTES,
@@ -26,6 +26,7 @@ from aggregator.lock import (
     drifts,
     ordered,
     read,
+    retold,
     written,
 )
 from aggregator.names import ServerName
@@ -48,7 +49,9 @@ class Offered(NamedTuple):
     """Why each server is not there that is not."""
 
     def name(self, server: ServerName, tool: str) -> str:
-        """Return what people call a tool, also one that is gone."""
+        """Return what people call a tool, also one that is gone, or a server."""
+        if not tool:
+            return server
         return self.names.get((server, tool), f"{server}__{tool}")
 
 
@@ -185,6 +188,13 @@ def differences(config: Config, lock: Lock, offered: Offered) -> dict[ServerName
 def _differences(server: ServerConfig, before: Record | None, after: Record) -> list[Drift]:
     if before is None or before.source != after.source:
         why = UNKNOWN if before is None else ELSEWHERE
-        return ordered(Drift(tool, Kind.NEW, (why,)) for tool in after.tools)
+        unseen = [Drift(tool, Kind.NEW, (why,)) for tool in after.tools]
+        return ordered([*unseen, *_retold("", after.instructions, UNSEEN)])
     allowed = {name: tool for name, tool in before.tools.items() if server.allows(name)}
-    return drifts(before._replace(tools=allowed), after.tools)
+    found = drifts(before._replace(tools=allowed), after.tools)
+    return ordered([*found, *_retold(before.instructions, after.instructions)])
+
+
+def _retold(*said: str) -> Iterator[Drift]:
+    if (drift := retold(*said)) is not None:
+        yield drift

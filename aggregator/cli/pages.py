@@ -73,7 +73,7 @@ def _own(server: dict[str, Any]) -> str:
 
 
 def _no_tools(server: dict[str, Any]) -> str:
-    if any(each["withheld"] for each in server.get("drift", ())):
+    if any(each["withheld"] and each["tool"] for each in server.get("drift", ())):
         return "All its tools are withheld until they are approved"
     return "It offers no tools, or none that `tools` allows"
 
@@ -90,7 +90,8 @@ def _next_step(server: dict[str, Any], there: str | None) -> str:
 def _drifted(drift: dict[str, Any]) -> str:
     """Say how a tool differs from what was approved."""
     what = "withheld" if drift["withheld"] else "changed"
-    return f"{what}: `{drift.get('name') or drift['tool']}` {', '.join(drift['details'])}"
+    name = drift.get("name") or drift["tool"]
+    return f"{what}: {f'`{name}`' if name else 'it'} {', '.join(drift['details'])}"
 
 
 def noise_of(server: dict[str, Any]) -> str:
@@ -218,11 +219,13 @@ def _last_time(server: dict[str, Any]) -> str:
 
 def changed(server: dict[str, Any], there: str | None = None) -> str:
     """Say how much of a server is not as it was approved, and what helps."""
-    number = len(server["drift"])
+    tools = sum(bool(each["tool"]) for each in server["drift"])
+    changes = [counted(tools, "tool")] if tools else []
+    changes += ["its instructions"] if tools < len(server["drift"]) else []
     withheld = sum(each["withheld"] for each in server["drift"])
     rest = f", {withheld} of them withheld" if withheld else ""
     step = f"; {_next_step(server, there)}" if there is not None else ""
-    return f"{server['name']}: {counted(number, 'tool')} changed since approved{rest}{step}"
+    return f"{server['name']}: {' and '.join(changes)} changed since approved{rest}{step}"
 
 
 def _reason(server: dict[str, Any], paper: Paper) -> str:

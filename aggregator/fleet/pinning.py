@@ -20,6 +20,7 @@ from aggregator.lock import (
     kept,
     ordered,
     removed,
+    retold,
     veiled,
 )
 from aggregator.secrecy import forms
@@ -34,6 +35,10 @@ MAX_TOLD = 3
 
 ELSEWHERE = "is not the one that was approved: its server is another program or address"
 
+UNSEEN = "has instructions that nobody has approved"
+INSTRUCTIONS = ""
+"""What stands for a server's instructions where tools have their names."""
+
 _HARMLESS = (Kind.REMOVED, Kind.NOTATION)
 """What is no reason to withhold a tool."""
 
@@ -45,7 +50,9 @@ def compare(
     entries = known.whole
     if sheet is None or sheet.source != server.source:
         why = UNKNOWN if sheet is None else ELSEWHERE
-        return tuple(ordered(Drift(each.own_name, Kind.NEW, (why,)) for each in entries))
+        unseen = [Drift(each.own_name, Kind.NEW, (why,)) for each in entries]
+        unsaid = retold("", known.instructions, UNSEEN)
+        return tuple(ordered([*unseen, unsaid] if unsaid else unseen))
     turn, found, hidden = Turn(), list[Drift](), secrets(server)
     names = set[str]()
     for entry in entries:
@@ -58,7 +65,8 @@ def compare(
     # What the configuration has forbidden since is not gone, nor what has not been read yet.
     listed = () if "tools" in known.offers.unlisted else sheet.spans
     gone = (each for each in listed if each not in names and server.allows(each))
-    return tuple(ordered([*found, *map(removed, gone)]))
+    said = retold(sheet.facts.get("instructions", ""), _said(known, hidden)["instructions"])
+    return tuple(ordered([*found, *map(removed, gone), *([said] if said else ())]))
 
 
 def _drift(hidden: Sequence[str], sheet: Sheet, entry: ToolEntry) -> Drift | None:
@@ -72,13 +80,13 @@ def _drift(hidden: Sequence[str], sheet: Sheet, entry: ToolEntry) -> Drift | Non
 def sifted(server: ServerConfig, state: Ready, drift: tuple[Drift, ...], shown: Ready) -> Ready:
     """Return what a server offers when so much differs; what is as it is shown stays the same."""
     hidden = _hidden(server, drift)
-    whole = state.whole
-    if not hidden:
-        return replace(state, drift=drift, entries=whole, listed=())
+    whole, is_muted = state.whole, INSTRUCTIONS in hidden
+    if hidden <= {INSTRUCTIONS}:
+        return replace(state, drift=drift, entries=whole, listed=(), is_muted=is_muted)
     entries = tuple(each for each in whole if each.own_name not in hidden)
     if whole is shown.whole and len(entries) == len(shown.entries):
         entries = shown.entries if all(map(is_, entries, shown.entries)) else entries
-    return replace(state, drift=drift, entries=entries, listed=whole)
+    return replace(state, drift=drift, entries=entries, listed=whole, is_muted=is_muted)
 
 
 def _hidden(server: ServerConfig, drift: Iterable[Drift]) -> frozenset[str]:
@@ -103,7 +111,13 @@ def adapted(state: ServerState, shown: ServerState) -> ServerState:
     before, after = shown.known, state.known
     if before is None or after is None or before.whole is not after.whole:
         return state
-    same = replace(after, entries=before.entries, listed=before.listed, drift=before.drift)
+    same = replace(
+        after,
+        entries=before.entries,
+        listed=before.listed,
+        drift=before.drift,
+        is_muted=before.is_muted,
+    )
     return with_known(state, same)
 
 
@@ -117,12 +131,17 @@ def recording(server: ServerConfig, state: Ready) -> Generator[None, None, Recor
         tools[entry.own_name] = veiled(_recorded(entry), hidden)
         if turn.is_over(RECORDING + len(hidden), cleaned=entry.characters):
             yield
+    return Record(server.source, tools=tools, **_said(state, hidden))
+
+
+def _said(state: Ready, hidden: Sequence[str]) -> JsonObject:
+    """Return what is written down of a server beside its tools."""
     said = {
         "version": state.version,
         "protocol": state.protocol_version,
         "instructions": state.instructions,
     }
-    return Record(server.source, tools=tools, **veiled(said, hidden))
+    return veiled(said, hidden)
 
 
 def _recorded(entry: ToolEntry) -> JsonObject:
@@ -143,10 +162,14 @@ def tell(server: ServerConfig, drift: Sequence[Drift], config: Path | None) -> s
     rest = f"; and {len(drift) - MAX_TOLD} more" if drift[MAX_TOLD:] else ""
     withheld = len(_hidden(server, drift))
     what = f", {withheld} withheld" if withheld else ""
-    noun = "tool differs" if len(drift) == 1 else "tools differ"
+    tools = sum(bool(each.tool) for each in drift)
+    counted = [f"{tools} tool{'' if tools == 1 else 's'}"] if tools else []
+    counted += ["its instructions"] if tools < len(drift) else []
+    verb = "differs" if tools == len(drift) == 1 else "differ"
     there = command("lock --diff", server.name, config)
     return (
-        f"{len(drift)} {noun} from what was approved{what}: {shown}{rest}. `{there}` shows how, "
+        f"{' and '.join(counted)} {verb} from what was approved{what}: {shown}{rest}. "
+        f"`{there}` shows how, "
         f"`{command('approve', server.name, config)}` approves it"
     )
 

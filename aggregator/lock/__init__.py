@@ -1,6 +1,6 @@
 """What servers were last known to offer: kept in a file, and compared with what they offer now."""
 
-from aggregator.lock.drift import Drift, Kind, drift_of, drifts, ordered, removed
+from aggregator.lock.drift import Drift, Kind, drift_of, drifts, ordered, removed, retold
 from aggregator.lock.ledger import Ledger, Sheet, read, taken_apart
 from aggregator.lock.merging import merged
 from aggregator.lock.record import SHOWN, Lock, Record, fingerprint, kept, veiled
@@ -25,6 +25,7 @@ __all__ = [
     "ordered",
     "read",
     "removed",
+    "retold",
     "taken_apart",
     "veiled",
     "written",

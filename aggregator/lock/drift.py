@@ -24,30 +24,33 @@ class Kind(IntEnum):
     """It needs an argument that it did not need."""
     DESCRIPTION = 2
     """It says something else of itself."""
-    DEFINITION = 3
+    INSTRUCTIONS = 3
+    """Its server says something else of all of them."""
+    DEFINITION = 4
     """Something else about it is different."""
-    NEW = 4
-    REMOVED = 5
-    NOTATION = 6
+    NEW = 5
+    REMOVED = 6
+    NOTATION = 7
     """It is written in another way and says the same."""
 
 
 class Drift(NamedTuple):
-    """One tool that differs."""
+    """One tool that differs, or what its server says of all of them."""
 
     tool: str
-    """The name it has on its server."""
+    """The name it has on its server; none for the server itself."""
     kind: Kind
     """The gravest of the ways in which it differs."""
     details: tuple[str, ...] = ()
     """What differs, in words that follow its name."""
 
     def __str__(self) -> str:
-        return f"`{_cut(self.tool)}` {', '.join(self.details)}"
+        subject = f"`{_cut(self.tool)}`" if self.tool else "it"
+        return f"{subject} {', '.join(self.details)}"
 
 
 def drifts(record: Record, tools: Mapping[str, JsonObject]) -> list[Drift]:
-    """Return what differs between what was known of a server and its tools now, gravest first."""
+    """Return what differs between what was known of a server's tools and now, gravest first."""
     told = (drift_of(name, record.tools.get(name), tool) for name, tool in tools.items())
     found = [each for each in told if each is not None]
     return ordered([*found, *map(removed, record.tools.keys() - tools.keys())])
@@ -59,6 +62,14 @@ def drift_of(name: str, before: JsonObject | None, after: JsonObject) -> Drift |
         return Drift(name, Kind.NEW, ("is new",))
     before, after = kept(before), kept(after)
     return None if _is_same(before, after) else _difference(name, before, after)
+
+
+def retold(before: str, after: str, details: str = "has other instructions") -> Drift | None:
+    """Return that a server says something else of how it is used, if it does.
+
+    A model reads that as it reads a description.
+    """
+    return None if before == after else Drift("", Kind.INSTRUCTIONS, (details,))
 
 
 def removed(name: str) -> Drift:

@@ -31,8 +31,11 @@ def merged(base: Lock, ours: Lock, theirs: Lock) -> tuple[Lock, list[str]]:
             continue
         tools, undecided = _tools(old or NOTHING, mine, other)
         conflicts += [f"{name}/{each}" for each in undecided]
+        conflicts += [f"{name}, its instructions"] if _say_otherwise(old, mine, other) else []
         facts = other if old is not None and _facts(mine) == _facts(old) else mine
-        found[name] = facts._replace(tools=tools)
+        is_ours = old is None or mine.instructions != old.instructions
+        said = mine.instructions if is_ours else other.instructions
+        found[name] = facts._replace(tools=tools, instructions=said)
     return found, conflicts
 
 
@@ -49,6 +52,15 @@ def _tools(
         if chosen is not None:
             tools[name] = chosen
     return tools, undecided
+
+
+def _say_otherwise(base: Record | None, ours: Record, theirs: Record) -> bool:
+    """Whether both sides have changed what a server says of how it is used, each in its way."""
+    before = (base or NOTHING).instructions
+    return ours.instructions != theirs.instructions and before not in (
+        ours.instructions,
+        theirs.instructions,
+    )
 
 
 def _facts(record: Record) -> Record:

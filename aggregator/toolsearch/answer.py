@@ -136,9 +136,16 @@ def _introduction(result: Result, view: View) -> Iterator[str]:
     """Give the instructions of the one server whose tools were asked for, in its own words."""
     named = servers_named(result.query, view.catalog)
     state = view.catalog.servers[named[0]] if len(named) == 1 else None
-    if "server:" in result.query.text and state and state.known and state.known.instructions:
-        words = one_line(state.known.instructions, MAX_INSTRUCTIONS)
-        yield f"{named[0]} says how it is used:\n| {words}"
+    known = state.known if state and "server:" in result.query.text else None
+    if known is None or not known.instructions:
+        return
+    is_drifted = (named[0], "") in view.catalog.drifted
+    if known.is_muted:
+        yield f"What {named[0]} says of how it is used is withheld until your user approves it."
+    else:
+        since = ", which has changed since it was approved" if is_drifted else ""
+        words = one_line(known.told, MAX_INSTRUCTIONS)
+        yield f"{named[0]} says how it is used{since}:\n| {words}"
 
 
 _WAITING = 'To include {them}, ask with "wait": {seconds:g} instead of asking the same again.'

@@ -10,8 +10,10 @@ from typing import Any
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     match method:
         case "initialize":
+            said = Path("instructions.txt")
             return {
                 "protocolVersion": "2025-11-25",
+                "instructions": said.read_text(encoding="utf-8") if said.exists() else "",
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "listing", "version": "1"},
             }

@@ -44,6 +44,19 @@ def test_what_both_change_in_different_ways_is_for_a_person_to_decide() -> None:
     assert conflicts == ["notes/add"]
 
 
+def test_instructions_are_put_together_as_tools_are() -> None:
+    def side(version: str, instructions: str) -> Lock:
+        return {NOTES: Record("s", version=version, instructions=instructions)}
+
+    base = side("1", "A.")
+    assert merged(base, side("2", "A."), side("1", "B.")) == (side("2", "B."), [])
+    assert merged(base, side("1", "B."), side("2", "A.")) == (side("1", "B."), [])
+    assert merged(base, side("1", "B."), side("1", "C.")) == (
+        side("1", "B."),
+        ["notes, its instructions"],
+    )
+
+
 def test_what_different_programs_offer_is_never_put_together() -> None:
     base, tools = lock(["a"]), {"a": tool("A."), "b": tool("B.")}
     other = {NOTES: Record("another", tools=tools)}
