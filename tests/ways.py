@@ -31,8 +31,9 @@ from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.pipes import MessageReader, MessageWriter
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
+from tests.hub.harbour import PROGRAM
+from tests.patience import PATIENCE
 
-ROOT = Path(__file__).parent.parent
 MAX_BYTES = 1 << 26
 
 WayName = Literal["in process", "hub"]
@@ -113,7 +114,8 @@ class ThroughHub:
                 yield streams
             return
         place = self._places[id(upstream)]
-        words = ["-m", "aggregator", "serve", "--shared", "--config", str(place / "servers.yaml")]
+        words = ["-c", PROGRAM.format(patience=10 * PATIENCE), "serve", "--shared"]
+        words += ["--config", str(place / "servers.yaml")]
         program = StdioServerParameters(command=sys.executable, args=words, env=_variables(place))
         with (place / "errors").open("a+") as errors:
             async with stdio_client(program, errors) as streams:

@@ -15,9 +15,9 @@ from typing import Any
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from aggregator.entry.dock import Dock, open_dock
+from aggregator.eras import Era
 from tests.ends import await_ends
 from tests.patience import PATIENCE
-from tests.peers import Era
 
 ROOT = Path(__file__).parent.parent.parent
 FAULTY = ROOT / "tests" / "faulty.py"
