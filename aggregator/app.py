@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
@@ -28,7 +29,9 @@ from aggregator.fleet.remembering import save_news
 from aggregator.fleet.shelf import open_shelf
 from aggregator.memory import open_memory, state_path
 from aggregator.records.keeping import keep_stats, stats_path
+from aggregator.records.learning import keep_learning
 from aggregator.records.tracing import keep_sending, open_tracer
+from aggregator.search.hits import Experience
 from aggregator.search.semantic.meaning import open_meaning
 from aggregator.signals import Signal
 from aggregator.upstream.audience import Audience
@@ -197,6 +200,7 @@ async def running_fleet(
         group.start_soon(shelf.keep)
         if state is not None and settings.stats:
             group.start_soon(keep_stats, fleet.stream, stats_path(state), config.path, fleet.redact)
+            group.start_soon(_learn, fleet, stats_path(state), config.path)
         group.start_soon(_refresh_after_first_list, fleet, server)
         group.start_soon(meaning.run)
         group.start_soon(fleet.run)
@@ -283,6 +287,15 @@ async def _hasten_after_first_list(fleet: Fleet, server: Upstream) -> None:
         from aggregator.search.index import warm_up  # noqa: PLC0415 - see above
 
         await to_thread.run_sync(warm_up)
+
+
+async def _learn(fleet: Fleet, stats: Path, config: Path) -> None:
+    """Have the index follow what is called; there is none before it is needed first."""
+
+    def teach(learned: Experience) -> None:
+        fleet.index.learn(learned)
+
+    await keep_learning(stats, config, teach)
 
 
 async def _refresh_after_first_list(fleet: Fleet, server: Upstream) -> None:

@@ -65,6 +65,7 @@ TOGETHER = {
     "named": "words of its name",
     "hosted": "words of its server's name",
     "outdated": "it says that it is deprecated",
+    "learned": "it was called after like requests",
 }
 """What words bring together, in words."""
 

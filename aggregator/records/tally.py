@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from aggregator.json import is_plain_object, items
+from aggregator.search.habits import Lesson
 
 REMEMBERED = 20
 """Queries of a session that a call may follow from."""
@@ -136,7 +137,11 @@ class _Query(NamedTuple):
 class _Read:
     """What lines say, sorted by what they tell of."""
 
-    def __init__(self, lines: Iterable[str], file: str, since: float) -> None:
+    def __init__(
+        self, lines: Iterable[str], file: str, since: float, profile: str | None = None
+    ) -> None:
+        self._profile = profile
+        """Whose lines are read; everybody's if it is not said."""
         self.calls: list[_Call] = []
         self.queries: list[_Query] = []
         self.search_tokens = 0
@@ -158,6 +163,8 @@ class _Read:
             raise TypeError(text)
         at = float(line["at"])
         if line["file"] != file or at < since:
+            return
+        if self._profile is not None and line.get("profile", "") != self._profile:
             return
         self.first = at if self.first is None else min(at, self.first)
         match line["event"]:
@@ -212,6 +219,20 @@ def tally(lines: Iterable[str], file: str, since: float = 0.0) -> Tally:
     )
 
 
+def lessons(lines: Iterable[str], file: str, profile: str = "") -> list[Lesson]:
+    """Return what was called after which query, with success, in the order it happened.
+
+    What clients of another profile do teaches nothing: they may see other tools.
+    """
+    read = _Read(lines, file, 0.0, profile)
+    # What has a filter or names a tool asks for it, and so finds it.
+    return [
+        Lesson(query.query, call.tool, call.session)
+        for query, call in _pairs(read.queries, read.calls)
+        if not call.is_error and call.outcome != "cancelled" and ":" not in query.query
+    ]
+
+
 def proposed(found: Tally) -> list[Followed]:
     """Return what each query should find and within which rank, the most frequent first."""
     times = Counter((each.query, each.tool) for each in found.searches.followed)
@@ -246,6 +267,13 @@ def _uses(calls: Iterable[tuple[str, str, _Call]]) -> Iterator[Use]:
 
 def _followed(queries: Sequence[_Query], calls: Sequence[_Call]) -> Iterator[Followed]:
     """Yield each query of which something was called later on, with the first that was."""
+    for query, call in _pairs(queries, calls):
+        rank = query.offset + query.found.index(call.tool) + 1
+        yield Followed(query.query, call.tool, rank)
+
+
+def _pairs(queries: Sequence[_Query], calls: Sequence[_Call]) -> Iterator[tuple[_Query, _Call]]:
+    """Yield each query of which something was called later on, with the first call."""
     recent = defaultdict[str, deque[_Query]](lambda: deque(maxlen=REMEMBERED))
     for each in sorted((*queries, *calls), key=lambda each: each.at):
         if isinstance(each, _Query):
@@ -255,8 +283,7 @@ def _followed(queries: Sequence[_Query], calls: Sequence[_Call]) -> Iterator[Fol
         query = next((one for one in reversed(asked) if each.tool in one.found), None)
         if query is not None:
             asked.remove(query)
-            rank = query.offset + query.found.index(each.tool) + 1
-            yield Followed(query.query, each.tool, rank)
+            yield query, each
 
 
 def _call(line: dict[str, Any], at: float) -> _Call:

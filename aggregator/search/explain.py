@@ -40,6 +40,7 @@ def _of_all(score: Score) -> Iterator[Contribution]:
         "named": score.named,
         "hosted": score.hosted,
         "outdated": score.outdated,
+        "learned": score.learned,
     }
     return (Contribution("", "", name, worth) for name, worth in parts.items() if worth)
 

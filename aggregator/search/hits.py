@@ -1,6 +1,6 @@
 """What a search found, and why: values that can be had without the index."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aggregator.catalog import ToolEntry
@@ -39,6 +39,14 @@ class Contribution(NamedTuple):
     score: float
 
 
+class Experience(Protocol):
+    """What was called after which requests."""
+
+    def strengths(self, asked: frozenset[str], /) -> Mapping[str, float]:
+        """Return how sure it is, up to 1, that each tool is meant by a request."""
+        ...
+
+
 class Ranker(Protocol):
     """An index, as whoever searches sees it."""
 
@@ -48,6 +56,10 @@ class Ranker(Protocol):
 
     def rank(self, query: Keywords, limit: int, near: Nearness | None = None, /) -> Sequence[Hit]:
         """Return the tools that answer a query best, best first."""
+        ...
+
+    def learn(self, experience: Experience, /) -> None:
+        """Lift what was called after like requests from now on."""
         ...
 
     def mended(self, query: Keywords, /) -> tuple[str, ...]:

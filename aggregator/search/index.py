@@ -11,7 +11,8 @@ from aggregator.search.concepts import Reader, Request
 from aggregator.search.explain import contributions
 from aggregator.search.fields import texts
 from aggregator.search.filters import MARKED, Filter
-from aggregator.search.hits import Contribution, Hit
+from aggregator.search.habits import asked_words
+from aggregator.search.hits import Contribution, Experience, Hit
 from aggregator.search.name_index import NameIndex
 from aggregator.search.naming import (
     UNTELLING,
@@ -67,6 +68,7 @@ class Index:
         self._marked: dict[Mark, set[int]] = {mark: set() for mark in MARKED}
         self._vocabulary = Vocabulary()
         self._rarity = Rarity(weights.prior)
+        self._experience: Experience | None = None
         self._names = NameIndex()
         self._origins = Origins()
 
@@ -169,6 +171,10 @@ class Index:
         )
         telling = sum(word not in UNTELLING for word in request.words)
         return [_hit(score, telling, is_blended=near is not None) for score in picked]
+
+    def learn(self, experience: Experience, /) -> None:
+        """Lift what was called after like requests from now on."""
+        self._experience = experience
 
     def mended(self, query: Keywords) -> tuple[str, ...]:
         """Return a query with its slips put right, as its words are ranked, if it has any.
@@ -283,6 +289,10 @@ class Index:
     def _scored(self, slots: Iterable[int], request: Request, asked: Spelling) -> dict[int, Score]:
         scores = {slot: Score(self._documents[slot], self._places[slot]) for slot in slots}
         complete(scores, request, self._postings, self._weights)
+        if self._experience is not None:
+            known = self._experience.strengths(asked_words(request.words))
+            for score in scores.values() if known else ():
+                score.lift(self._weights.learned * known.get(score.document.entry.name, 0.0))
         # Names are compared in full only where all words but one are in them.
         telling = sum(word not in UNTELLING for word in request.words)
         for score in scores.values():

@@ -50,6 +50,8 @@ class Score:
     hosted: float = 0.0
     outdated: float = 0.0
     """What it loses for being deprecated."""
+    learned: float = 0.0
+    """What it gains for having been called after like requests."""
     total: float = 0.0
     """What all of that is worth together."""
     meaning: float = 0.0
@@ -68,6 +70,12 @@ class Score:
         """Rank it by its meaning, and by a share of what its words are worth."""
         self.meaning = meaning
         self.worth = share + meaning
+
+    def lift(self, share: float) -> None:
+        """Add a share of what it has for what was called after like requests."""
+        self.learned = share * self.total
+        self.total += self.learned
+        self.worth = self.total
 
     def name(self, called: Called, written: int) -> None:
         """Take note of how far the request is its name, and how much of that is written out."""

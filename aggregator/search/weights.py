@@ -92,6 +92,16 @@ SCARCE = 50
 HOPELESS = 0.5
 """The part of the best first guess below which no bonus makes up for what is missing. Speed."""
 
+MAX_HABITS = 2_000
+"""Requests of which it is kept in mind what was called after them. Speed."""
+MAX_COMPARED = 200
+"""Of these, those that one request is held against, the latest. Speed."""
+LIKE_REQUEST = 0.5
+"""The share of the words of two requests together from which one is like the other. Sense."""
+FAMILIAR_SESSIONS = 4
+"""Sessions in which a tool was called after like requests from which it is sure to be meant; one
+is none. Attack."""
+
 ECHO_PAIRS = 3
 """Pairs of words, one after the other, from which a text may repeat the request itself. Attack."""
 ECHO_SHARE = 0.7
@@ -245,6 +255,9 @@ class Weights(NamedTuple):
     """The same for the name of the server. Recall."""
     outdated: float = 0.4
     """Taken away, times the score, from a tool that says that it is deprecated. Sense."""
+
+    learned: float = 0.3
+    """Added at most, times the score, to a tool that was called after like requests. Sense."""
 
     blending: Blending = Blending()
     by_words: Spreading = Spreading()
