@@ -9,17 +9,16 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    TypeAdapter,
-    ValidationError,
     WithJsonSchema,
 )
 
 from aggregator.config import kinds, values
 from aggregator.config.audit_form import AuditForm
+from aggregator.config.choices import AllOrSome, Globs, Mode, texts
 from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
 from aggregator.config.names_form import NamesForm, told_apart
 from aggregator.config.quantities import seconds, size_in_bytes
-from aggregator.config.sheet import SWITCH, TEXT_OR_LIST, Kinds, Sheet, Words, problem
+from aggregator.config.sheet import TEXT_OR_LIST, Kinds, Sheet, Words, problem
 from aggregator.config.values import (
     DriftChoice,
     EraChoice,
@@ -77,36 +76,9 @@ def _size(value: object) -> object:
     return found
 
 
-def _mode(value: object) -> object:
-    try:
-        return value if isinstance(value, ToolSearchMode) else ToolSearchMode.parse(str(value))
-    except ValueError:
-        raise problem(
-            "must be `true`, `false`, `auto` or `auto:N` with a percentage N up to 100"
-        ) from None
-
-
 def _joined(value: object) -> object:
-    words = _texts(value)
+    words = texts(value)
     return value if words is None else " ".join(words)
-
-
-def _all_or_some(value: object) -> object:
-    """Read `true` and `false` as such, anything else as one or more globs."""
-    if isinstance(value, str):
-        return SWITCH.get(value.lower(), (value,))
-    globs = _texts(value)
-    if globs is None:
-        raise problem("must be `true`, or a list of names or globs")
-    return globs
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    """Return a list of texts as such; nothing for any other value."""
-    try:
-        return _TEXTS.validate_python(value)
-    except ValidationError:
-        return None
 
 
 def _variables(value: dict[str, str]) -> dict[str, str]:
@@ -121,15 +93,6 @@ def _headers(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _globs(value: tuple[str, ...]) -> tuple[str, ...]:
-    for glob in value:
-        if glob.startswith("!"):
-            raise problem(
-                f"has `{glob}`, and a `!` means nothing here: say so by `allow` and `deny`"
-            )
-    return value
-
-
 def _renamed(value: dict[str, str]) -> dict[str, str]:
     if not all(map(plain_name, value.values())):
         raise problem("has a name without a letter or digit")
@@ -141,7 +104,6 @@ def _type(value: object) -> object:
     return known.get(value.lower(), value) if isinstance(value, str) else value
 
 
-_TEXTS = TypeAdapter(tuple[str, ...])
 Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": ["string", "number"]})
 ]
@@ -150,20 +112,11 @@ IdleTime = Annotated[
 ]
 Size = Annotated[int, BeforeValidator(_size), WithJsonSchema({"type": ["string", "integer"]})]
 Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": ["string", "integer"]})]
-Globs = Annotated[Words, AfterValidator(_globs)]
-Mode = Annotated[
-    ToolSearchMode, BeforeValidator(_mode), WithJsonSchema({"type": ["string", "boolean"]})
-]
 Kind = Annotated[ServerType, BeforeValidator(_type)]
 Headers = Annotated[dict[str, str], AfterValidator(_headers)]
 Variables = Annotated[dict[str, str], AfterValidator(_variables)]
 Renamed = Annotated[dict[str, str], AfterValidator(_renamed)]
 Hint = Annotated[str, BeforeValidator(_joined), WithJsonSchema(TEXT_OR_LIST)]
-AllOrSome = Annotated[
-    bool | tuple[str, ...],
-    BeforeValidator(_all_or_some),
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, *TEXT_OR_LIST["anyOf"]]}),
-]
 
 
 class ToolsForm(Sheet):
