@@ -50,6 +50,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             environment.variables,
             lines.expect,
             environment.herald,
+            options.profile,
         )
         anyio.run(serve, backend_options=EVENT_LOOP)
     else:
@@ -107,7 +108,8 @@ def _serve_http(
         token = None if options.no_auth else given or None
         token_file = None if options.no_auth or token else _token_file(options, environment)
         names = tuple(options.allow_host)
-        listener = Listener(Access(binding, token_file, token, names, say=environment.note))
+        access = Access(binding, token_file, token, names, options.profile, say=environment.note)
+        listener = Listener(access)
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
     try:

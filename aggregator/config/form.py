@@ -17,6 +17,7 @@ from aggregator.config.audit_form import AuditForm
 from aggregator.config.choices import AllOrSome, Globs, Mode, texts
 from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
 from aggregator.config.names_form import NamesForm, told_apart
+from aggregator.config.profile_form import NamedProfile, ProfileName
 from aggregator.config.quantities import seconds, size_in_bytes
 from aggregator.config.sheet import TEXT_OR_LIST, Kinds, Sheet, Words, problem
 from aggregator.config.values import (
@@ -328,6 +329,9 @@ class SettingsForm(Sheet):
     names: Annotated[NamesForm, AfterValidator(told_apart)] = Field(
         NamesForm.model_construct(),
         description="Other names for our own tools: `search`, `call`, `callReadOnly`.",
+    )
+    profiles: dict[ProfileName, NamedProfile] = Field(
+        {}, description="What kinds of clients see, by the names they are chosen by."
     )
 
 

@@ -158,12 +158,13 @@ class Harbour:
         *,
         opens: bool = True,
         patience: float = 10 * PATIENCE,
+        profile: str = "",
         **variables: str,
     ) -> Client:
         """Have a client start its process, which waits for a hub however busy the machine is."""
         command = [sys.executable, "-c", PROGRAM.format(patience=patience), "serve", "--shared"]
         process = subprocess.Popen(
-            [*command, "--config", str(self.config)],
+            [*command, "--config", str(self.config), *([f"--profile={profile}"] * bool(profile))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

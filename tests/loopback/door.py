@@ -65,6 +65,8 @@ async def door(
     settings: Settings | None = None,
     patience: float = REQUEST_TIME,
     max_sessions: int = MAX_SESSIONS,
+    *,
+    profile: str | None = None,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
@@ -73,6 +75,7 @@ async def door(
     access = Access(
         Binding("127.0.0.1", 0),
         token_file,
+        profile=profile,
         patience=patience,
         max_sessions=max_sessions,
         say=said.append,

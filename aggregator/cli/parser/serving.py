@@ -2,7 +2,7 @@
 
 import argparse
 
-from aggregator.cli.parser.options import Command, add_config, add_json, file
+from aggregator.cli.parser.options import Command, add_config, add_json, add_profile, file
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +16,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="have one process in the background serve all clients that can share servers",
     )
+    add_profile(parser)
     parser.add_argument(
         "--http", metavar="[HOST:]PORT", help="serve many clients over HTTP (host: 127.0.0.1)"
     )
@@ -56,6 +57,7 @@ SERVE = Command(
 aggregator serve                          what clients start; it speaks MCP on stdin and stdout
 aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
 aggregator serve --shared                 one process with one set of servers for all clients
+aggregator serve --profile reading        a client that sees only what this profile shows
 aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp by token
 """,
     _serve,

@@ -46,6 +46,8 @@ class Access:
     """The token itself, where it is given to us and no file is needed."""
     names: tuple[str, ...] = ()
     """Further names by which clients may know this host."""
+    profile: str | None = None
+    """What all clients see, if there is to be no choice."""
     say: Say = field(default=lambda _text: None)
     patience: float = REQUEST_TIME
     """Seconds that a client has to send a request whole."""
@@ -75,7 +77,7 @@ class Listener:
 
     async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
         """Serve clients until we are told to stop."""
-        site = Site(upstream, self._access.max_sessions)
+        site = Site(upstream, self._access.max_sessions, self._access.profile)
         files = limit()
         strangers = Strangers.among(files)
         guard = Guard(site, self._policy(), open_paths=(ALIVE, READY), strangers=strangers)

@@ -10,6 +10,8 @@ class Sessions:
     def __init__(self) -> None:
         self._idle: dict[str, None] = {}
         self._busy: dict[str, int] = {}
+        self._whose: dict[str, str | None] = {}
+        """Whose each of them is: nobody else may use it."""
 
     def __len__(self) -> int:
         return len(self._idle) + len(self._busy)
@@ -19,13 +21,19 @@ class Sessions:
         """The one that has gone without a request and a stream for longest, if any has."""
         return next(iter(self._idle), None)
 
-    def begin(self, session: str) -> None:
-        """Take note of a new one."""
+    def is_of(self, session: str, whose: str | None) -> bool:
+        """Whether a session may be used by somebody; of one that is not known, nobody is told."""
+        return self._whose.get(session, whose) == whose
+
+    def begin(self, session: str, whose: str | None = None) -> None:
+        """Take note of a new one, and of whose it is."""
+        self._whose[session] = whose
         if session not in self._busy:
             self._idle[session] = None
 
     def end(self, session: str) -> None:
         """Forget one."""
+        self._whose.pop(session, None)
         self._idle.pop(session, None)
         self._busy.pop(session, None)
 

@@ -18,8 +18,10 @@ from starlette.types import Message, Receive, Scope, Send
 from aggregator.catalog import Pending
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.signals import Signal
+from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.bodies import MAX_BODY_BYTES, Bodies, BodyRefusedError
+from aggregator.upstream.http.profiles import profile_at
 from aggregator.upstream.http.sessions import Sessions
 from aggregator.upstream.server import Upstream
 
@@ -41,8 +43,12 @@ Endpoint = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Site:
     """Answers requests that have been let in, and knows which are under way."""
 
-    def __init__(self, upstream: Upstream, max_sessions: int = MAX_SESSIONS) -> None:
+    def __init__(
+        self, upstream: Upstream, max_sessions: int = MAX_SESSIONS, profile: str | None = None
+    ) -> None:
         self._upstream = upstream
+        self._profile = profile
+        """What all clients see, if there is no choice."""
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
         self._sessions = Sessions()
@@ -60,6 +66,9 @@ class Site:
             READY: (frozenset(("GET", "HEAD")), self._ready),
             METRICS: (frozenset(("GET", "HEAD")), self._measured),
         }
+        if profile is not None:
+            # They are of all servers, whoever may see them.
+            self.routes = {path: each for path, each in self.routes.items() if path != METRICS}
         """All there is, with the methods each path takes."""
         self._requests: dict[anyio.CancelScope, bool] = {}
         self._ended = Signal()
@@ -67,6 +76,7 @@ class Site:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        scope = self._chosen(scope)
         methods, endpoint = self.routes.get(scope["path"], (frozenset[str](), _nowhere))
         if methods and scope["method"] not in methods:
             allowed = {"allow": ", ".join(sorted(methods))}
@@ -74,6 +84,14 @@ class Site:
         elif self._is_closing and endpoint == self._speak:
             endpoint = _leaving
         await endpoint(scope, receive, send)
+
+    def _chosen(self, scope: Scope) -> Scope:
+        """Return a request to the address of a profile as one that has chosen it."""
+        profiles = self._upstream.fleet.now.config.settings.profiles
+        chosen = profile_at(scope["path"], profiles, self._profile)
+        if chosen is None:
+            return scope
+        return {**scope, "path": PROTOCOL, PROFILE: chosen.profile}
 
     async def drain(self, patience: float) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
@@ -89,7 +107,10 @@ class Site:
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
         version = headers.get("mcp-protocol-version")
-        if self._upstream.grows_lists and version not in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
+        if self._upstream.grows_lists(scope.get(PROFILE)) and version not in (
+            None,
+            *HANDSHAKE_PROTOCOL_VERSIONS,
+        ):
             await _declined(version or "")(scope, receive, send)
             return
         request = anyio.CancelScope()
@@ -106,10 +127,14 @@ class Site:
     ) -> None:
         """Pass a request on, and take note of the session that it begins, uses or ends."""
         session = headers.get(SESSION)
+        if session is not None and not self._sessions.is_of(session, _whose(scope)):
+            # Whoever has it from somewhere is told what is told of one that does not exist.
+            await _unknown_session()(scope, receive, send)
+            return
 
         async def note(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._note(message, session, scope["method"])
+                self._note(message, session, scope)
             await send(message)
 
         if _is_overlong(headers.get("content-length", "")):
@@ -125,15 +150,16 @@ class Site:
         except BodyRefusedError as error:
             await _refused(error)(scope, receive, send)
 
-    def _note(self, start: Message, session: str | None, method: str) -> None:
+    def _note(self, start: Message, session: str | None, scope: Scope) -> None:
         status: int = start["status"]
+        method = scope["method"]
         if session is not None:
             if status == HTTPStatus.NOT_FOUND or (method == "DELETE" and status == HTTPStatus.OK):
                 self._sessions.end(session)
         elif status == HTTPStatus.OK:
             for name, value in start.get("headers", ()):
                 if name.lower() == SESSION.encode():
-                    self._sessions.begin(value.decode("latin-1"))
+                    self._sessions.begin(value.decode("latin-1"), _whose(scope))
 
     async def _make_room(self) -> None:
         """End the session that has been idle longest where there are too many."""
@@ -164,6 +190,16 @@ class Site:
         text = self.metrics.text(catalog, len(self._sessions))
         headers = {"cache-control": "no-store", "content-type": CONTENT_TYPE}
         await Response(text, headers=headers)(scope, receive, send)
+
+
+def _whose(scope: Scope) -> str | None:
+    """Return what a session belongs to."""
+    return scope.get(PROFILE)
+
+
+def _unknown_session() -> Response:
+    told = {"code": INVALID_REQUEST, "message": "Session not found"}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, HTTPStatus.NOT_FOUND)
 
 
 def _lasts(method: str, headers: Mapping[str, str]) -> bool:
