@@ -96,7 +96,9 @@ def _serve_http(
     config: Config, options: argparse.Namespace, environment: Environment, expect: Expect
 ) -> None:
     # A client that starts us over stdio does not wait for what HTTP takes.
+    from aggregator.cli.token import ring_of  # noqa: PLC0415 - see above
     from aggregator.upstream.http.binding import BindingError, parse_binding  # noqa: PLC0415 - see above
+    from aggregator.upstream.http.keys import Keys  # noqa: PLC0415 - see above
     from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener  # noqa: PLC0415 - see above
 
     try:
@@ -108,7 +110,15 @@ def _serve_http(
         token = None if options.no_auth else given or None
         token_file = None if options.no_auth or token else _token_file(options, environment)
         names = tuple(options.allow_host)
-        access = Access(binding, token_file, token, names, options.profile, say=environment.note)
+        access = Access(
+            binding,
+            token_file,
+            token,
+            names,
+            options.profile,
+            keys=Keys(None if options.no_auth else ring_of(config.path, environment)),
+            say=environment.note,
+        )
         listener = Listener(access)
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error

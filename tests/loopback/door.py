@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
+from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import REQUEST_TIME
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import MAX_SESSIONS
@@ -67,6 +68,7 @@ async def door(
     max_sessions: int = MAX_SESSIONS,
     *,
     profile: str | None = None,
+    keys: Keys | None = None,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
@@ -76,6 +78,7 @@ async def door(
         Binding("127.0.0.1", 0),
         token_file,
         profile=profile,
+        keys=keys or Keys(None),
         patience=patience,
         max_sessions=max_sessions,
         say=said.append,

@@ -47,6 +47,18 @@ def _logging(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _token(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    actions = ("add", "list", "revoke")
+    parser.add_argument("action", choices=actions, help="what to do")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="whom the token is for")
+    parser.add_argument(
+        "--profile", type=file, metavar="NAME", help="what whoever has it sees (default: all)"
+    )
+    parser.add_argument("--expires", metavar="TIME", help="how long it opens, as 30d or 12h")
+    add_json(parser)
+
+
 def _stop(_parser: argparse.ArgumentParser) -> None:
     """Take no options."""
 
@@ -61,6 +73,20 @@ aggregator serve --profile reading        a client that sees only what this prof
 aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp by token
 """,
     _serve,
+)
+
+
+TOKEN = Command(
+    "say who may come in over HTTP, and what each of them sees",
+    """
+aggregator token add anna                           prints a token that opens `serve --http`
+aggregator token add ci --profile reading --expires 30d
+aggregator token list                               whose there are, and until when
+aggregator token revoke anna                        it opens nothing any more, and its sessions end
+
+A token is shown once. What is kept of it opens nothing.
+""",
+    _token,
 )
 
 

@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from aggregator.descriptors import limit
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
+from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import REQUEST_TIME, impatient
 from aggregator.upstream.http.site import ALIVE, MAX_SESSIONS, READY, Site
 from aggregator.upstream.http.strangers import Strangers
@@ -27,6 +28,8 @@ HANG_UP_TIME = 1
 MAX_CONNECTIONS = 2000
 """Connections at a time; more are answered 503."""
 MAX_HEADER_BYTES = 64 * 1024
+LOOK = 1.0
+"""Seconds between two looks at the file of tokens."""
 
 FROM_ENVIRONMENT = "AGGREGATOR_TOKEN"
 """The environment variable that has the token, for us or for whoever looks at us."""
@@ -48,6 +51,8 @@ class Access:
     """Further names by which clients may know this host."""
     profile: str | None = None
     """What all clients see, if there is to be no choice."""
+    keys: Keys = field(default_factory=lambda: Keys(None), repr=False)
+    """The tokens with names, which open the door as well."""
     say: Say = field(default=lambda _text: None)
     patience: float = REQUEST_TIME
     """Seconds that a client has to send a request whole."""
@@ -80,7 +85,13 @@ class Listener:
         site = Site(upstream, self._access.max_sessions, self._access.profile)
         files = limit()
         strangers = Strangers.among(files)
-        guard = Guard(site, self._policy(), open_paths=(ALIVE, READY), strangers=strangers)
+        guard = Guard(
+            site,
+            self._policy(),
+            open_paths=(ALIVE, READY),
+            strangers=strangers,
+            keys=self._access.keys,
+        )
         protocol = impatient(self._access.patience, strangers)
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
@@ -90,7 +101,10 @@ class Listener:
             async with site.manager.run(), anyio.create_task_group() as group:
                 group.start_soon(_serve, server, self._socket, stop)
                 self._greet()
-                await stop.wait()
+                async with anyio.create_task_group() as watching:
+                    watching.start_soon(_follow, self._access.keys, site)
+                    await stop.wait()
+                    watching.cancel_scope.cancel()
                 await site.drain(DRAIN_TIME)
                 server.should_exit = True
 
@@ -130,6 +144,17 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+async def _follow(keys: Keys, site: Site) -> None:
+    """Part with whoever came in by a token that has been revoked, or has expired."""
+    valid = keys.valid
+    while True:
+        await anyio.sleep(LOOK)
+        keys.look()
+        before, valid = valid, keys.valid
+        if gone := before - valid:
+            await site.part_with(gone)
 
 
 async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> None:

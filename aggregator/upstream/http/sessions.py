@@ -1,7 +1,19 @@
 """The sessions of handshake clients, from the one that has been idle longest on."""
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Owner(NamedTuple):
+    """Whose a session is."""
+
+    profile: str | None = None
+    grant: str | None = None
+    """What is kept of the token that it was begun with, if that has a name."""
+
+
+NOBODY = Owner()
 
 
 class Sessions:
@@ -10,7 +22,7 @@ class Sessions:
     def __init__(self) -> None:
         self._idle: dict[str, None] = {}
         self._busy: dict[str, int] = {}
-        self._whose: dict[str, str | None] = {}
+        self._whose: dict[str, Owner] = {}
         """Whose each of them is: nobody else may use it."""
 
     def __len__(self) -> int:
@@ -21,13 +33,17 @@ class Sessions:
         """The one that has gone without a request and a stream for longest, if any has."""
         return next(iter(self._idle), None)
 
-    def is_of(self, session: str, whose: str | None) -> bool:
+    def of(self, grants: Collection[str]) -> list[str]:
+        """Return the sessions that were begun by some tokens."""
+        return [session for session, whose in self._whose.items() if whose.grant in grants]
+
+    def is_of(self, session: str, whose: "Owner") -> bool:
         """Whether a session may be used by somebody; of one that is not known, nobody is told."""
         return self._whose.get(session, whose) == whose
 
-    def begin(self, session: str, whose: str | None = None) -> None:
+    def begin(self, session: str, whose: "Owner | None" = None) -> None:
         """Take note of a new one, and of whose it is."""
-        self._whose[session] = whose
+        self._whose[session] = whose or NOBODY
         if session not in self._busy:
             self._idle[session] = None
 

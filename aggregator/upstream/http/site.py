@@ -4,7 +4,7 @@ Nothing here takes a command, a URL or the definition of a server.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 
 import anyio
@@ -21,8 +21,9 @@ from aggregator.signals import Signal
 from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.bodies import MAX_BODY_BYTES, Bodies, BodyRefusedError
+from aggregator.upstream.http.keys import GRANT, Token
 from aggregator.upstream.http.profiles import profile_at
-from aggregator.upstream.http.sessions import Sessions
+from aggregator.upstream.http.sessions import Owner, Sessions
 from aggregator.upstream.server import Upstream
 
 ALIVE = "/healthz"
@@ -71,6 +72,8 @@ class Site:
             self.routes = {path: each for path, each in self.routes.items() if path != METRICS}
         """All there is, with the methods each path takes."""
         self._requests: dict[anyio.CancelScope, bool] = {}
+        self._alone: dict[anyio.CancelScope, Owner] = {}
+        """Whose requests are that belong to no session, with which they would end."""
         self._ended = Signal()
         self._is_closing = False
 
@@ -88,10 +91,25 @@ class Site:
     def _chosen(self, scope: Scope) -> Scope:
         """Return a request to the address of a profile as one that has chosen it."""
         profiles = self._upstream.fleet.now.config.settings.profiles
-        chosen = profile_at(scope["path"], profiles, self._profile)
+        grant: Token | None = scope.get(GRANT)
+        bound = grant and grant.profile
+        if bound is not None and self._profile not in (None, bound):
+            return {**scope, "path": ""}
+        if bound is not None and scope["path"] == METRICS:
+            # They are of all servers, whoever may see them.
+            return {**scope, "path": ""}
+        chosen = profile_at(scope["path"], profiles, bound or self._profile)
         if chosen is None:
             return scope
         return {**scope, "path": PROTOCOL, PROFILE: chosen.profile}
+
+    async def part_with(self, grants: Collection[str]) -> None:
+        """End what was begun by tokens that open nothing any more."""
+        for session in self._sessions.of(grants):
+            await self._end(session)
+        for request, whose in tuple(self._alone.items()):
+            if whose.grant in grants:
+                request.cancel()
 
     async def drain(self, patience: float) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
@@ -115,11 +133,14 @@ class Site:
             return
         request = anyio.CancelScope()
         self._requests[request] = _lasts(scope["method"], headers)
+        if SESSION not in headers:
+            self._alone[request] = _owner(scope)
         try:
             with request:
                 await self._speak_in_session(scope, receive, send, headers)
         finally:
             del self._requests[request]
+            self._alone.pop(request, None)
             self._ended.send()
 
     async def _speak_in_session(
@@ -127,7 +148,7 @@ class Site:
     ) -> None:
         """Pass a request on, and take note of the session that it begins, uses or ends."""
         session = headers.get(SESSION)
-        if session is not None and not self._sessions.is_of(session, _whose(scope)):
+        if session is not None and not self._sessions.is_of(session, _owner(scope)):
             # Whoever has it from somewhere is told what is told of one that does not exist.
             await _unknown_session()(scope, receive, send)
             return
@@ -159,7 +180,7 @@ class Site:
         elif status == HTTPStatus.OK:
             for name, value in start.get("headers", ()):
                 if name.lower() == SESSION.encode():
-                    self._sessions.begin(value.decode("latin-1"), _whose(scope))
+                    self._sessions.begin(value.decode("latin-1"), _owner(scope))
 
     async def _make_room(self) -> None:
         """End the session that has been idle longest where there are too many."""
@@ -167,8 +188,11 @@ class Site:
             session = self._sessions.longest_idle
             if session is None:
                 return
-            self._sessions.end(session)
-            await self.manager.handle_request(_parting(session), _nothing, _unsaid)
+            await self._end(session)
+
+    async def _end(self, session: str) -> None:
+        self._sessions.end(session)
+        await self.manager.handle_request(_parting(session), _nothing, _unsaid)
 
     async def _alive(self, scope: Scope, receive: Receive, send: Send) -> None:
         await JSONResponse({"status": "alive"})(scope, receive, send)
@@ -192,9 +216,10 @@ class Site:
         await Response(text, headers=headers)(scope, receive, send)
 
 
-def _whose(scope: Scope) -> str | None:
-    """Return what a session belongs to."""
-    return scope.get(PROFILE)
+def _owner(scope: Scope) -> Owner:
+    """Return whose a session is that is begun by a request."""
+    grant: Token | None = scope.get(GRANT)
+    return Owner(scope.get(PROFILE), grant and grant.digest)
 
 
 def _unknown_session() -> Response:
