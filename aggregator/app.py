@@ -105,10 +105,11 @@ async def serve_standard_streams(
     variables: Mapping[str, str],
     expect: Expect = lambda _config: None,
     herald: Herald | None = None,
+    profile: str | None = None,
 ) -> None:
     """Serve one client on our standard streams until it leaves or we are told to stop.
 
-    `herald` is whoever answers it until then.
+    `herald` is whoever answers it until then, and `profile` what it is to see.
     """
     orders = Orders(expect)
     lead = Lead() if herald is None else herald.take_over()
@@ -126,7 +127,10 @@ async def serve_standard_streams(
             ):
                 server.acknowledge(takeover.lists)
                 modern = await reader.opens_modern()
-                await serve_client(server, (reader, writer), handshake_only=not modern)
+                visitor = profile and Visitor.of_process(profile)
+                await serve_client(
+                    server, (reader, writer), visitor or None, handshake_only=not modern
+                )
             group.cancel_scope.cancel()
 
 
@@ -265,7 +269,7 @@ async def serve_client(
     options = server.create_initialization_options()
     # A list that grows with each search is legal only where there are sessions. And where the
     # era is known, the SDK need not relay every message through a stream that finds it out.
-    is_known = handshake_only or server.grows_lists
+    is_known = handshake_only or server.grows_lists(visitor and visitor.profile)
     serve = serve_loop if is_known else serve_dual_era_loop
     try:
         await serve(server, read, write, lifespan_state=visitor, init_options=options)

@@ -28,6 +28,8 @@ class Origin(NamedTuple):
     """The name it gives itself, empty if it gives none."""
     session: str
     """Tells its requests from those of others, and opens nothing."""
+    profile: str = ""
+    """What it sees, if not all."""
 
 
 class Content(NamedTuple):

@@ -13,6 +13,7 @@ from aggregator.cli.opening import chosen, place, reached
 from aggregator.cli.pages import as_json, changed, columns, counted, noise_of, why_not
 from aggregator.cli.paper import Colour, Paper
 from aggregator.cli.peer import Peer
+from aggregator.cli.profiles import unmatched
 from aggregator.cli.regressions import run_searches
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import TURNS, Server, await_servers
@@ -66,6 +67,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             findings.extend(_unused(peer))
         else:
             findings.extend(_withheld(peer, servers, config, environment))
+            findings.extend(_idle_rules(peer, servers, config))
         advice = "" if wanted else _advice(peer, servers)
         findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
         # When a running one became ready is not known here.
@@ -169,6 +171,21 @@ def _withheld(
         told = tell_withheld(words, config.servers[ServerName(name)], environment.variables)
         if told is not None:
             yield Finding("warning", name, told)
+
+
+def _idle_rules(peer: Peer, servers: Sequence[Server], config: Config) -> Iterator[Finding]:
+    """Yield what profiles say of nothing that the servers have."""
+    if not config.settings.profiles:
+        return
+    ready = [ServerName(each["name"]) for each in servers if each["state"] == "ready"]
+    tools: list[dict[str, Any]] = peer.read(TOOLS_URI)["tools"]
+    named = {name: [each["tool"] for each in tools if each["server"] == name] for name in ready}
+    for prompt in peer.request("prompts/list", {})["prompts"]:
+        lead, _, own = prompt["name"].partition("__")
+        for name in ready:
+            if config.servers[name].prefix in ("", lead):
+                named[name].append(own or lead)
+    yield from (Finding("warning", "", text) for text in unmatched(config, named))
 
 
 def _unused(peer: Peer) -> Iterator[Finding]:

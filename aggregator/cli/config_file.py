@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from aggregator.cli.environment import Environment
-from aggregator.config import Config, load_config
+from aggregator.config import Config, check_profile, load_config
 from aggregator.entry import place
 
 
@@ -38,6 +38,7 @@ def read_config(
         tell_file(path, environment)
     for warning in config.warnings:
         environment.warn(warning)
+    check_profile(config, getattr(options, "profile", None) or "")
     return config
 
 

@@ -12,10 +12,12 @@ from aggregator.cli.doors import Door, announced
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.serve import EVENT_LOOP
 from aggregator.cli.shared_door import open_in_hub
+from aggregator.cli.token import ring_of
 from aggregator.config import Config
 from aggregator.memory import state_path
 from aggregator.records.keeping import stats_path
 from aggregator.upstream.http.binding import BindingError, parse_binding
+from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener
 
 OnOpen = Callable[[Listener], None]
@@ -39,6 +41,8 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         None if options.no_auth or token else _token_file(options, environment),
         token,
         tuple(options.allow_host),
+        options.profile,
+        keys=_keys(options, config, environment),
         say=environment.note,
         stats=stats_of(config, environment),
         shows_arguments=options.show_arguments,
@@ -90,6 +94,12 @@ def stats_of(config: Config, environment: Environment) -> Path | None:
     state = state_path(environment.variables, environment.platform)
     is_kept = config.settings.state and config.settings.stats
     return stats_path(state) if is_kept and state is not None else None
+
+
+def _keys(options: argparse.Namespace, config: Config, environment: Environment) -> Keys:
+    has_place = state_path(environment.variables, environment.platform) is not None
+    is_asked = has_place and not options.no_auth
+    return Keys(ring_of(config.path, environment) if is_asked else None)
 
 
 def _token_file(options: argparse.Namespace, environment: Environment) -> Path:

@@ -48,7 +48,7 @@ class Guest(Peer):
 
 
 @contextmanager
-def joined(config: Path, environment: Environment) -> Generator[Guest | None]:
+def joined(config: Path, environment: Environment, profile: str = "") -> Generator[Guest | None]:
     """Yield the fleet that runs for the same configuration, if one does in a hub of ours."""
     connection = _connected(environment)
     if connection is None:
@@ -58,7 +58,7 @@ def joined(config: Path, environment: Environment) -> Generator[Guest | None]:
     with ours, closing(connection):
         with theirs:
             given = (theirs.fileno(), theirs.fileno(), STANDARD_ERROR)
-            is_in = _is_in(connection, config, environment, given)
+            is_in = _is_in(connection, config, environment, given, profile)
         if not is_in:
             yield None
             return
@@ -78,11 +78,15 @@ def _connected(environment: Environment) -> _socket.socket | None:
 
 
 def _is_in(
-    connection: _socket.socket, config: Path, environment: Environment, given: tuple[int, ...]
+    connection: _socket.socket,
+    config: Path,
+    environment: Environment,
+    given: tuple[int, ...],
+    profile: str,
 ) -> bool:
     """Say whether the hub has such a fleet, and serves us from it."""
     connection.settimeout(ANSWERED_WITHIN)
-    words = hello(JOIN, str(config), str(environment.directory), environment.variables)
+    words = hello(JOIN, str(config), str(environment.directory), environment.variables, profile)
     try:
         send(connection, words)
         return connection.recv(1) == ACCEPTED and begin(connection, given)

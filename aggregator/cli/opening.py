@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
+from urllib.parse import quote
 
 from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
@@ -60,25 +61,27 @@ def reached(
     What is to start `afresh` does so, unless it is about servers that are named and run.
     """
     afresh = afresh or getattr(options, "live", False)
+    profile: str = getattr(options, "profile", None) or ""
     if options.url is not None:
         from aggregator.cli.reach import Remote, shown_token  # noqa: PLC0415 - most ask their own
 
-        yield Remote(options.url, shown_token(options, environment))
+        url = f"{options.url.rstrip('/')}/{quote(profile)}" if profile else options.url
+        yield Remote(url, shown_token(options, environment))
         return
     if options.token_file is not None:
         raise CommandError("`--token-file` is of use only with `--url`", status=ExitStatus.USAGE)
     path = config_path(options.config, environment)
-    with _running(path, environment, only, afresh=afresh) as running:
+    with _running(path, environment, only, afresh=afresh, profile=profile) as running:
         if running is not None:
             yield running
             return
-    with serving(path, environment, only, afresh=afresh) as peer:
+    with serving(path, environment, only, afresh=afresh, profile=profile) as peer:
         yield peer
 
 
 @contextmanager
 def _running(
-    path: Path, environment: Environment, only: Collection[str], *, afresh: bool
+    path: Path, environment: Environment, only: Collection[str], *, afresh: bool, profile: str
 ) -> Generator[Peer | None]:
     """Yield the fleet that clients share, where it can tell what is asked."""
     if environment.platform == "win32" or (afresh and not only):
@@ -86,7 +89,7 @@ def _running(
         return
     from aggregator.cli.joining import joined  # noqa: PLC0415 - no server runs on Windows
 
-    with joined(path, environment) as guest:
+    with joined(path, environment, profile) as guest:
         # What was asked afresh must not be told from memory.
         is_told = guest is not None and (not afresh or guest.has_ready(only))
         yield guest if is_told else None

@@ -256,7 +256,12 @@ def _some(names: Sequence[str]) -> str:
 
 @contextmanager
 def serving(
-    config: Path, environment: Environment, only: Collection[str] = (), *, afresh: bool = False
+    config: Path,
+    environment: Environment,
+    only: Collection[str] = (),
+    *,
+    afresh: bool = False,
+    profile: str = "",
 ) -> Generator[Peer]:
     """Run `serve` for the length of the block, with some servers or all; tell of errors at once.
 
@@ -264,6 +269,7 @@ def serving(
     """
     command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
     chosen = [f"--only={name}" for name in only] + ["--afresh"] * afresh
+    chosen += [f"--profile={profile}"] if profile else []
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(  # noqa: S603 - our own program
             [*command, *chosen, "-v", "--log-format", "json"],

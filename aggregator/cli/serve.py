@@ -48,6 +48,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.variables,
         lines.expect,
         environment.herald,
+        options.profile,
     )
     anyio.run(serve, backend_options=EVENT_LOOP)
     return ExitStatus.FINE

@@ -15,6 +15,7 @@ __all__ = [
     "ClientProfile",
     "FileTemplate",
     "SurfaceChoice",
+    "is_same_client",
     "known_clients",
     "profile",
     "sent_names",
@@ -31,6 +32,11 @@ def profile(client_name: str, overrides: Mapping[str, SurfaceChoice]) -> ClientP
     key = _key(client_name)
     surfaces = {_key(name): surface for name, surface in overrides.items()}
     return known_clients().get(key, UNKNOWN)._replace(surface=surfaces.get(key))
+
+
+def is_same_client(one: str, other: str) -> bool:
+    """Return whether two names are those of the same client."""
+    return _key(one) == _key(other)
 
 
 @cache

@@ -1,6 +1,6 @@
 """`servers.yaml` as a value: read, checked, with variables filled in."""
 
-from aggregator.config.load import load_config, parse_config
+from aggregator.config.load import check_profile, load_config, parse_config
 from aggregator.config.values import (
     IDLE_TIMEOUT,
     Config,
@@ -17,6 +17,7 @@ __all__ = [
     "Settings",
     "SurfaceChoice",
     "ToolSearchMode",
+    "check_profile",
     "load_config",
     "parse_config",
 ]

@@ -28,6 +28,7 @@ from aggregator.config.notation import (
     Size,
     Variables,
 )
+from aggregator.config.profile_form import NamedProfile, ProfileName
 from aggregator.config.sheet import Kinds, Sheet, Words
 from aggregator.config.values import (
     DriftChoice,
@@ -252,6 +253,9 @@ class SettingsForm(Sheet):
     names: Annotated[NamesForm, AfterValidator(told_apart)] = Field(
         NamesForm.model_construct(),
         description="Other names for our own tools: `search`, `call`, `callReadOnly`.",
+    )
+    profiles: dict[ProfileName, NamedProfile] = Field(
+        {}, description="What kinds of clients see, by the names they are chosen by."
     )
 
 

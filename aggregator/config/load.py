@@ -16,6 +16,7 @@ from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import FileForm, SettingsForm, keys
 from aggregator.config.inheritance import Environment
 from aggregator.config.keychain import held
+from aggregator.config.profile_form import profile_of
 from aggregator.config.server import Draft, Entry, Shared, draft, said, settle
 from aggregator.config.source import Source, anyone_can_write, read_text
 from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
@@ -60,6 +61,19 @@ def parse_config(
     """
     source = Source(path, read_document(text, str(path)), deadline, home=environ.get("HOME"))
     return _Reading(source, environ).config()
+
+
+def check_profile(config: Config, name: str) -> None:
+    """See to it that a profile which is asked for by a name, if one is, is in the file.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    profiles = config.settings.profiles
+    if name and name not in profiles:
+        known = f"It has {_listed([*profiles])}" if profiles else "It has no `profiles`"
+        hint = nearest(name, tuple(profiles)) or known
+        raise ConfigError(str(config.path), f"has no profile `{name}`", hint=hint)
 
 
 class _Reading:
@@ -293,12 +307,12 @@ class _Reading:
     def _overridden(self, form: SettingsForm) -> Settings:
         written = self._environ.get(TOOL_SEARCH_VARIABLE)
         try:
-            mode = ToolSearchMode.parse(written) if written else form.tool_search
+            given = ToolSearchMode.parse(written) if written else None
         except ValueError:
             raise ConfigError(
                 TOOL_SEARCH_VARIABLE, "must be `true`, `false`, `auto` or `auto:N`"
             ) from None
-        apart = {"tool_search", "names", "audit", "skills"}
+        apart = {"tool_search", "names", "audit", "skills", "profiles"}
         values = form.model_dump(exclude=_OF_SERVERS | apart)
         audit = form.audit and Audit(
             self._source.resolved(form.audit.file),
@@ -306,9 +320,13 @@ class _Reading:
             form.audit.required,
             form.audit.max_bytes,
         )
-        skills = tuple(map(self._source.resolved, form.skills))
         return Settings(
-            tool_search=mode, names=_own_names(form), audit=audit, skills=skills, **values
+            tool_search=given or form.tool_search,
+            names=_own_names(form),
+            audit=audit,
+            skills=tuple(map(self._source.resolved, form.skills)),
+            profiles={name: profile_of(name, each, given) for name, each in form.profiles.items()},
+            **values,
         )
 
 

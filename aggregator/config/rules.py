@@ -1,13 +1,16 @@
 """Which tools a glob in the file means, however its author and the server write names."""
 
 import re
-from collections.abc import Iterable, Iterator
-from fnmatch import translate
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import NamedTuple
 
-from aggregator.names import ServerName, Spellings
+from aggregator.names import ServerName, Spellings, spellings
 from aggregator.names.forms import BOUNDARY, CLIENT_MARK, flattened, folded, worded
+
+EVERYTHING = ("*",)
+"""The globs of which everything is one."""
 
 _WILD = re.compile(r"(\[[^\]]*\]|[*?]+)")
 _HASHED = re.compile(r"[^*?\[]+_[0-9a-f]{6}")
@@ -71,6 +74,41 @@ def rule(globs: tuple[str, ...], whose: Whose, *, is_generous: bool = False) -> 
         hashed=hashed,
         is_generous=is_generous,
     )
+
+
+def admits(
+    allow: tuple[str, ...], deny: tuple[str, ...], whose: Whose, names: Collection[str]
+) -> bool:
+    """Return whether rules leave something of a server, by each of its own names."""
+    if allow == EVERYTHING and not deny:
+        return True
+    written = [spellings(name, whose.prefix) for name in names]
+    if deny and any(map(rule(deny, whose, is_generous=True).means, written)):
+        return False
+    return any(map(rule(allow, whose).means, written))
+
+
+def covers(globs: Iterable[str], whose: Whose) -> bool:
+    """Return whether some globs mean all that a server has, whatever that is."""
+    return any(_is_wild(rest) for glob in globs for rest in (glob, *_addressed(glob, whose)))
+
+
+def concerns(globs: Iterable[str], whose: Whose) -> bool:
+    """Return whether some globs may mean something of a server: none that names another does."""
+    return any("__" not in glob or bool([*_addressed(glob, whose)]) for glob in globs)
+
+
+def _is_wild(glob: str) -> bool:
+    return bool(glob) and not glob.strip("*")
+
+
+def _addressed(glob: str, whose: Whose) -> Iterator[str]:
+    """Yield what is left of a glob behind the name of a server, which may be wild itself."""
+    yield from _behind_prefix(glob, whose)
+    head, sign, rest = glob.partition("__")
+    leads = (lead.casefold() for lead in whose if lead)
+    if sign and any(fnmatchcase(lead, head.casefold()) for lead in leads):
+        yield rest
 
 
 def _behind_prefix(glob: str, whose: Whose) -> Iterator[str]:

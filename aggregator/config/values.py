@@ -12,7 +12,8 @@ from aggregator.config.kinds import FOUND, FoundKind
 from aggregator.config.limits import NO_LIMITS, Limits
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.oauth import OAuth
-from aggregator.config.rules import Rule, Whose, rule
+from aggregator.config.profile import Profile
+from aggregator.config.rules import EVERYTHING, Rule, Whose, admits, rule
 from aggregator.names import RESERVED, MetaTools, ServerName, Spellings, spellings
 from aggregator.secrecy import is_secret, secret_arguments
 
@@ -47,8 +48,6 @@ MAX_RESULT_CHARS = 8_000
 """Characters the answer to a search may have, unless the file or the client says otherwise."""
 MAX_LOADED = 40
 """Tools that searches may add to one client's list."""
-EVERYTHING = ("*",)
-"""The globs of a server all of whose tools are allowed."""
 RELIST_WAIT = 0.4
 """Seconds to wait for a client to list again before its search is answered."""
 SPELT_AT_ONCE = 50
@@ -89,6 +88,13 @@ class Settings:
     """The surface of each client named here."""
     names: MetaTools = RESERVED
     """What our own tools are called."""
+    profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
+    """What kinds of clients see, by the names that they are chosen by."""
+
+    def profile_for(self, client: str) -> str | None:
+        """Return the profile of clients that give themselves this name, if they have one."""
+        named = (each.name for each in self.profiles.values() if each.is_for(client))
+        return next(named, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,11 @@ class ServerConfig:
         return self == replace(other, **{name: getattr(self, name) for name in _TREATMENT})
 
     @property
+    def whose(self) -> Whose:
+        """The server as rules about its tools know it."""
+        return Whose(self.name, self.prefix)
+
+    @property
     def may_log_in(self) -> bool:
         """Whether a login is shown to it: not where other credentials are, unless told to."""
         if self.url is None or self.oauth is False:
@@ -204,14 +215,7 @@ class ServerConfig:
 
     def allows(self, tool: str) -> bool:
         """Return whether a tool, by its own name, may be seen and called at all."""
-        if self.allow == EVERYTHING and not self.deny:
-            return True
-        whose = Whose(self.name, self.prefix)
-        written = [spellings(name, self.prefix) for name in {tool, self.renamed(tool)}]
-        denied = rule(self.deny, whose, is_generous=True)
-        if self.deny and any(map(denied.means, written)):
-            return False
-        return any(map(rule(self.allow, whose).means, written))
+        return admits(self.allow, self.deny, self.whose, {tool, self.renamed(tool)})
 
     def renamed(self, tool: str) -> str:
         """Return what a tool is called here, by its own name."""
@@ -225,15 +229,13 @@ class ServerConfig:
         """Return whether a tool, by its own name, is known to change nothing."""
         if not self.read_only:
             return False
-        whose = Whose(self.name, self.prefix)
-        return rule(self.read_only, whose).means(spellings(tool, self.prefix))
+        return rule(self.read_only, self.whose).means(spellings(tool, self.prefix))
 
     def loads_always(self, tool: str) -> bool:
         """Return whether a tool, by its own name, is configured as always-load."""
         if isinstance(self.always_load, bool) or not self.always_load:
             return bool(self.always_load)
-        whose = Whose(self.name, self.prefix)
-        return rule(self.always_load, whose).means(spellings(tool, self.prefix))
+        return rule(self.always_load, self.whose).means(spellings(tool, self.prefix))
 
     def hint(self, tool: str) -> str:
         """Return the extra words to find a tool by."""
@@ -269,10 +271,9 @@ class ServerConfig:
             written.append(spellings(tool, self.prefix))
             if number % SPELT_AT_ONCE == 0:
                 yield None
-        whose = Whose(self.name, self.prefix)
         for key, globs in named:
             for glob in globs:
-                held = rule((glob,), whose, is_generous=key == "tools.deny")
+                held = rule((glob,), self.whose, is_generous=key == "tools.deny")
                 yield from (None if means else (key, glob) for means in _tried(held, written))
         known = {name for each in written for name in (each.own, each.plain, each.whole)}
         yield from (("tools.rename", name) for name in self.rename if name not in known)

@@ -39,7 +39,7 @@ def begin(arguments: Sequence[str]) -> "Herald | None":
     try:
         directory = os.getcwd()
         file = example_path() if serving.example else serving.config
-        herald = Herald(config_path(file, os.environ, directory), os.environ)
+        herald = Herald(config_path(file, os.environ, directory), os.environ, serving.profile)
         herald.start()
     except (OSError, RuntimeError):
         # Without a directory, a descriptor or a thread to be had, nobody is answered ahead.
@@ -135,8 +135,9 @@ class Prompter:
 class Herald:
     """Reads our standard input, and answers on our standard output, until told to stop."""
 
-    def __init__(self, config: str, variables: Mapping[str, str]) -> None:
+    def __init__(self, config: str, variables: Mapping[str, str], profile: str = "") -> None:
         self._config = config
+        self._profile = profile
         self._variables = variables
         self._ground: Ground | None = None
         self._said: list[Said] = []
@@ -158,7 +159,7 @@ class Herald:
         return Lead(tuple(self._said), bytes(self._rest), self._unsent, self._ground)
 
     def _run(self) -> None:
-        self._ground = find_ground(self._config, self._variables)
+        self._ground = find_ground(self._config, self._variables, self._profile)
         prompter = Prompter(self._ground, self._variables)
         while self._wait(0, select.POLLIN):
             try:

@@ -28,15 +28,17 @@ _SIZE = 20
 class Ground:
     """What a start rests on, whoever its client is and whatever it asks."""
 
-    __slots__ = ("config", "digest", "directory")
+    __slots__ = ("config", "digest", "directory", "profile")
 
-    def __init__(self, config: str, directory: str, digest: bytes) -> None:
+    def __init__(self, config: str, directory: str, digest: bytes, profile: str = "") -> None:
         self.config = config
         """The file of the configuration."""
         self.directory = directory
         """Where what was answered is kept."""
         self.digest = digest
-        """What stands for the configuration, what was approved, and ourselves."""
+        """What stands for the configuration, what was approved, ourselves, and the profile."""
+        self.profile = profile
+        """What the client is to see, if that is said."""
 
     def path(self, method: str, params: object) -> str:
         """Return the file of what was answered to a client that begins with this."""
@@ -45,12 +47,15 @@ class Ground:
 
     def is_firm(self, variables: Mapping[str, str]) -> bool:
         """Whether all of it is as it was."""
-        found = find_ground(self.config, variables)
+        found = find_ground(self.config, variables, self.profile)
         return found is not None and found.digest == self.digest
 
 
-def find_ground(config: str, variables: Mapping[str, str]) -> Ground | None:
-    """Return what a start with this configuration rests on; `None` where that cannot be told."""
+def find_ground(config: str, variables: Mapping[str, str], profile: str = "") -> Ground | None:
+    """Return what a start with this configuration rests on; `None` where that cannot be told.
+
+    Who is to see something else starts from another ground, and so has records of its own.
+    """
     state = state_directory(variables)
     if state is None:
         return None
@@ -60,8 +65,8 @@ def find_ground(config: str, variables: Mapping[str, str]) -> Ground | None:
         ourselves = [__version__, __file__, sys.executable, sys.version, *map(repr, _installed())]
     except (OSError, ValueError):
         return None
-    texts = [_bytes(text) for text in (*ourselves, *values, config)]
-    return Ground(config, os.path.join(state, DIRECTORY), digest_of(*texts, *files))
+    texts = [_bytes(text) for text in (*ourselves, *values, config, profile)]
+    return Ground(config, os.path.join(state, DIRECTORY), digest_of(*texts, *files), profile)
 
 
 def stamp_of(

@@ -74,9 +74,11 @@ def hand_over(serving: Typed) -> int | None:
     return status
 
 
-def hello(kind: str, config: str, here: str, variables: Mapping[str, str]) -> bytes:
+def hello(
+    kind: str, config: str, here: str, variables: Mapping[str, str], profile: str = ""
+) -> bytes:
     """Return what the hub is told of a client: what is asked for, from where, and with what."""
-    words = [kind, identity(), config, here]
+    words = [kind, identity(), config, here, profile]
     words += [f"{name}={value}" for name, value in variables.items()]
     return SEPARATOR.join(map(os.fsencode, words))
 
@@ -116,7 +118,7 @@ def _hello(serving: Typed) -> bytes:
     if not is_same_for_all(path):
         # Where there is none, whoever looks for it in this process says so.
         raise InProcessError(f"`{path}` is no regular file" if os.path.exists(path) else "")
-    return hello(SERVE, path, here, os.environ)
+    return hello(SERVE, path, here, os.environ, serving.profile)
 
 
 def accepted(dock: Dock, words: bytes, descriptors: Sequence[int]) -> _socket.socket:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-WITH_VALUE = ("--config", "--log-format")
+WITH_VALUE = ("--config", "--log-format", "--profile")
 """Options of serving over stdio that are followed by a value, or by `=` and a value."""
 
 
 class Typed:
     """What was asked for by `aggregator serve` over stdio."""
 
-    __slots__ = ("config", "example", "shared", "verbose")
+    __slots__ = ("config", "example", "profile", "shared", "verbose")
 
     def __init__(
         self,
@@ -18,6 +18,7 @@ class Typed:
         example: bool = False,
         shared: bool = False,
         verbose: bool = False,
+        profile: str = "",
     ) -> None:
         self.config = config
         """The file that is named, if one is."""
@@ -26,6 +27,8 @@ class Typed:
         self.shared = shared
         """Whether one process is to serve all clients."""
         self.verbose = verbose
+        self.profile = profile
+        """What the client is to see, if that is said."""
 
 
 def typed(arguments: Sequence[str]) -> Typed | None:
@@ -35,11 +38,13 @@ def typed(arguments: Sequence[str]) -> Typed | None:
     """
     if not arguments or arguments[0] != "serve":
         return None
-    config, flags = None, set[str]()
+    config, profile, flags = None, "", set[str]()
     for option, value in _options(arguments[1:]):
         match option:
             case "--config" if value:
                 config = value
+            case "--profile" if value:
+                profile = value
             case "--log-format" if value:
                 pass
             case "--example" | "--shared" | "--verbose" if value is None:
@@ -53,6 +58,7 @@ def typed(arguments: Sequence[str]) -> Typed | None:
         example="--example" in flags,
         shared="--shared" in flags,
         verbose="--verbose" in flags,
+        profile=profile,
     )
 
 

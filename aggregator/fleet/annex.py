@@ -41,7 +41,7 @@ NONE: Mapping[ToolName, Offer] = {}
 class Annex:
     """Keeps what is found beside tools in step with what is known."""
 
-    def __init__(self, now: Now, changed: Signal) -> None:
+    def __init__(self, now: Now, changed: Signal, *, has_read: bool = False) -> None:
         self._now = now
         self._changed = changed
         """Sent when something else is known, and when something can be found that could not be."""
@@ -51,7 +51,7 @@ class Annex:
             kind: {} for kind in OFFER_KINDS
         }
         self._indexes: dict[OfferKind, Growing] = {}
-        self._is_read = not now.config.settings.skills
+        self._is_read = has_read or not now.config.settings.skills
         """Whether the skills on this machine have been read."""
 
     def follow(self, now: Now) -> None:
@@ -110,12 +110,17 @@ class Annex:
     def _leads(self, offer: Offer) -> bool:
         """Whether what an offer is called by still means that of its server.
 
-        Another that comes before it in the configuration may have listed the same URI since.
+        Another that comes before it in the configuration may have listed the same URI since, and
+        it may no longer be there, or not for those who look.
         """
-        if offer.kind != "resource":
-            return True
-        uri = offer.entry.name.removeprefix(called("resource", ""))
-        return self._now.routes.leads_to(offer.entry.server, uri)
+        routes, name = self._now.routes, offer.entry.name.removeprefix(called(offer.kind, ""))
+        match offer.kind:
+            case "prompt":
+                return name in routes.prompts
+            case "skill":
+                return name in (routes.local if offer.entry.server == OURS else routes.skills)
+            case "resource":
+                return routes.leads_to(offer.entry.server, name)
 
     def _order(self, kind: OfferKind) -> Iterator[ServerName]:
         """Yield who offers something of a kind: this machine first, then the servers."""

@@ -8,10 +8,10 @@ import anyio
 from aggregator.catalog import Failed, Idle, Ready, ServerState
 from aggregator.downstream.server import Downstream
 from aggregator.errors import ServerUnavailableError
-from aggregator.fleet.annex import Annex
 from aggregator.fleet.approving import Approving
 from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.now import Now
+from aggregator.fleet.panes import Panes
 from aggregator.fleet.starting import GRACE, due, is_settled, is_starting
 from aggregator.names import ServerName
 from aggregator.signals import Signal
@@ -27,7 +27,7 @@ class Awaiting:
         *,
         queued: Callable[[], Collection[ServerName]],
         indexing: Indexing,
-        annex: Annex,
+        panes: Panes,
         approving: Approving,
     ) -> None:
         self._now = now
@@ -35,7 +35,7 @@ class Awaiting:
         self._queued = queued
         """Returns the servers that are to start, and it is not their turn yet."""
         self._indexing = indexing
-        self._annex = annex
+        self._panes = panes
         self._approving = approving
 
     async def until_settled(self, servers: Collection[ServerName], patience: float) -> None:
@@ -59,10 +59,11 @@ class Awaiting:
                     await self._changed.wait()
         return has_waited
 
-    async def until_read(self, servers: Collection[ServerName]) -> None:
-        """Wait, within bounds, until what is known of servers from another run can be found."""
+    async def until_read(self, servers: Collection[ServerName], profile: str | None = None) -> None:
+        """Wait, within bounds, until what is known of servers can be found by some clients."""
+        panes = self._panes.of(None), self._panes.of(profile)
         with anyio.move_on_after(GRACE):
-            while not (self._indexing.is_read(servers) and self._annex.is_ready(servers)):
+            while not all(pane.is_read(servers) for pane in panes):
                 await self._changed.wait()
 
     async def until_compared(self) -> None:

@@ -19,6 +19,7 @@ from aggregator.catalog import (
     Pending,
     Ready,
     ServerState,
+    ToolEntry,
     explain_unreachable,
 )
 from aggregator.config import Config, ServerConfig
@@ -40,6 +41,7 @@ from aggregator.fleet.crew import Crew
 from aggregator.fleet.events import FleetEvents, NoEvents
 from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.now import Now, allowed
+from aggregator.fleet.panes import Panes
 from aggregator.fleet.pinning import adapted
 from aggregator.fleet.recalling import Recalling
 from aggregator.fleet.shelf import Shelf
@@ -108,9 +110,12 @@ class Fleet:
             describe=self._description,
             restrict=lambda server, state: allowed(self.now.config, server, state),
             approval=self.approving,
+            judge=self._judge,
         )
         self.annex = Annex(self.now, self.changed)
         """What is found beside tools."""
+        self.panes = Panes(self._indexing, self.annex, lambda: self.now, self.changed)
+        """What clients of each profile look through."""
         self._clients: list[JsonObject] = []
         self._unreachable: dict[ServerName, str] = {}
         self._watched: dict[ServerName, frozenset[str]] = {}
@@ -146,7 +151,7 @@ class Fleet:
             self.changed,
             queued=lambda: self._crew.queued,
             indexing=self._indexing,
-            annex=self.annex,
+            panes=self.panes,
             approving=self.approving,
         )
         """What requests wait with for what a moment may bring."""
@@ -196,6 +201,7 @@ class Fleet:
             group.start_soon(self.cabins.run)
             group.start_soon(self._show_what_is_read)
             group.start_soon(self.annex.run)
+            group.start_soon(self.panes.run)
             group.start_soon(self.annex.read, self._show_skills)
             group.start_soon(self._forget_who_stays_away)
             await self._crew.run()
@@ -387,6 +393,9 @@ class Fleet:
             for name, downstream in self._crew.items():
                 if servers is None or name in servers:
                     group.start_soon(downstream.tell_roots_changed)
+
+    def _judge(self, entry: ToolEntry) -> None:
+        self.panes.judge(entry)
 
     def _configured(self, server: ServerName) -> ServerConfig | None:
         return self.now.config.servers.get(server)

@@ -53,9 +53,14 @@ class Growing(Ranker, Protocol):
     """An index, as whoever keeps it in step with the catalog sees it."""
 
     def stage(
-        self, server: ServerName, entries: Iterable[ToolEntry], description: str = "", /
+        self,
+        server: ServerName,
+        entries: Iterable[ToolEntry],
+        description: str = "",
+        like: "Growing | None" = None,
+        /,
     ) -> Generator[None, None, None]:
-        """Replace what one server had in small steps."""
+        """Replace what one server had in small steps, with what another index has read of it."""
         ...
 
     def hide(self, server: ServerName, /) -> None:
@@ -81,11 +86,14 @@ class Indexing:
         describe: Callable[[ServerName], str],
         restrict: Callable[[ServerName, ServerState], ServerState] = lambda _server, state: state,
         approval: Approval | None = None,
+        judge: Callable[[ToolEntry], None] = lambda _entry: None,
     ) -> None:
         self._order = order
         self._describe = describe
         self._restrict = restrict
         self._approval = approval or NoApproval()
+        self._judge = judge
+        """Told of each tool before it is shown."""
         self._staged: dict[ServerName, Sequence[ToolEntry]] = {}
         """What each server can be found by."""
         self._unchecked: set[ServerName] = set()
@@ -178,12 +186,19 @@ class Indexing:
         """
         if self._reading != server or self._staged.get(server) is entries:
             return self._reading == server
-        steps = self.index.stage(server, _with_forms(entries), self._describe(server))
+        steps = self.index.stage(server, self._with_forms(entries), self._describe(server))
         with closing(steps):
             is_staged = await in_turns(steps, lambda: self._reading == server)
         if is_staged:
             self._staged[server] = entries
         return is_staged
+
+    def _with_forms(self, entries: Iterable[ToolEntry]) -> Iterator[ToolEntry]:
+        """Work out how each name may be written, before somebody waits for that of thousands."""
+        for entry in entries:
+            _ = entry.forms
+            self._judge(entry)
+            yield entry
 
     def _taken(self, server: ServerName, read: ServerState) -> ServerState:
         """Return what can be shown of a server that has been read, the newest if possible."""
@@ -193,13 +208,6 @@ class Indexing:
             return adapted(self._arriving.pop(server), read)
         # The newer one may have come because something is forbidden now.
         return self._restrict(server, read)
-
-
-def _with_forms(entries: Iterable[ToolEntry]) -> Iterator[ToolEntry]:
-    """Work out how each name may be written, before somebody waits for that of thousands."""
-    for entry in entries:
-        _ = entry.forms
-        yield entry
 
 
 def _offers_same(before: ServerState, after: ServerState) -> bool:

@@ -52,8 +52,8 @@ class Now:
             {name: Pending(since=since, known=known.get(name)) for name in config.enabled}
         )
         registers = tuple(_register(name, each.entries) for name, each in catalog.known.items())
-        lookup = Lookup(registers, _leads(config))
-        return cls(config, catalog, lookup, Routes(catalog), _deferral(config, catalog))
+        lookup = Lookup(registers, leads_of(config))
+        return cls(config, catalog, lookup, Routes(catalog), deferral_of(config, catalog))
 
     def with_state(self, server: ServerName, state: ServerState) -> "Now":
         """Return what is known once a server has a new state."""
@@ -73,13 +73,13 @@ class Now:
                 for name, state in catalog.servers.items()
             }
         )
-        changed = self._with_catalog(left, _deferral(config, left))
+        changed = self._with_catalog(left, deferral_of(config, left))
         gone = {
             name: restricted(config.servers[name], state, reviews.get(name))
             for name, state in changed.routes.gone.items()
         }
-        missed = _missed(config, left, gone)
-        lookup = replace(changed.lookup, leads=_leads(config), missed=missed)
+        missed = missed_tools(config, left, gone)
+        lookup = replace(changed.lookup, leads=leads_of(config), missed=missed)
         routes = Routes(left, gone, self.routes.local)
         return replace(changed, config=config, lookup=lookup, routes=routes, problem=None)
 
@@ -124,11 +124,11 @@ class Now:
 
     def _with_catalog(self, catalog: Catalog, deferral: Deferral) -> "Now":
         gone = _gone(self.routes, catalog)
-        lookup = _follow(self.lookup, self.catalog, catalog)
+        lookup = followed(self.lookup, self.catalog, catalog)
         return replace(
             self,
             catalog=catalog,
-            lookup=replace(lookup, missed=_missed(self.config, catalog, gone)),
+            lookup=replace(lookup, missed=missed_tools(self.config, catalog, gone)),
             routes=Routes(catalog, gone, self.routes.local),
             deferral=deferral,
         )
@@ -154,7 +154,7 @@ def _gone(before: Routes, after: Catalog) -> Mapping[ServerName, Ready]:
     return {name: offered[name] for name in after.servers.keys() - after.known if name in offered}
 
 
-def _missed(
+def missed_tools(
     config: Config, catalog: Catalog, gone: Mapping[ServerName, Ready]
 ) -> tuple[Register, ...]:
     """Return the tools whose server is gone, where no prefix says whose they are."""
@@ -170,17 +170,18 @@ def _missed(
     return tuple(_register(name, entries) for name, entries in tools.items())
 
 
-def _leads(config: Config) -> Leads:
+def leads_of(config: Config) -> Leads:
     """Return what a text begins with that is addressed to a server, also to a disabled one."""
     return Leads({name: server.prefix for name, server in config.servers.items()})
 
 
-def _deferral(config: Config, catalog: Catalog) -> Deferral:
+def deferral_of(config: Config, catalog: Catalog) -> Deferral:
+    """Return whether tools are deferred, where nothing was known before."""
     settings = config.settings
     return Deferral.starting(settings.tool_search, settings.context_window).updated(catalog)
 
 
-def _follow(lookup: Lookup, before: Catalog, after: Catalog) -> Lookup:
+def followed(lookup: Lookup, before: Catalog, after: Catalog) -> Lookup:
     """Return the lookup of a newer catalog; servers with the same tools keep their registers."""
     known = {register.server: register for register in lookup.registers}
     registers: list[Register] = []

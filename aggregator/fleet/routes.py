@@ -42,6 +42,8 @@ class Routes:
     """What servers offered that are not there now; it stays theirs."""
     local: Mapping[str, Skill] = field(default_factory=dict[str, Skill])
     """The skills on this machine, by name."""
+    closed: frozenset[ServerName] = frozenset()
+    """Servers of which nothing is read, whatever they have."""
 
     @cached_property
     def skills(self) -> Mapping[str, SkillEntry]:
@@ -128,13 +130,19 @@ class Routes:
         It may be one that is gone. What one lists or describes and another links to is nobody's,
         since either may pretend, and so is what is linked to by nobody knows whom.
         """
+        route = self._found(uri, learned, effort)
+        return None if route is None or route.server in self.closed else route
+
+    def _found(
+        self, uri: str, learned: Mapping[str, ServerName | None], effort: Effort | None
+    ) -> Route | None:
         if (marked := self._marked(uri)) is not None:
             return marked
         if _is_ours(uri):
             return None
         owned, effort = self._owned, effort or Effort()
         entry = owned.resources.get(uri) or owned.templates.get(uri)
-        if uri in learned:
+        if self.is_learned(uri, learned):
             server = learned[uri]
             owner = owned.describer(uri, effort, least=1) if entry is None else entry.server
             return Route(server, uri) if server is not None and owner in (None, server) else None
@@ -142,6 +150,11 @@ class Routes:
             return Route(entry.server, entry.own_uri)
         describer = owned.describer(uri, effort)
         return self._guessed(uri) if describer is None else Route(describer, uri)
+
+    def is_learned(self, uri: str, learned: Mapping[str, ServerName | None]) -> bool:
+        """Whether it is known of a URI who links to it, or that several do, of those there are."""
+        servers = (None, *(self.catalog.servers.keys() - self.closed))
+        return uri in learned and learned[uri] in servers
 
     def _marked(self, uri: str) -> Route | None:
         if not uri.startswith(SCHEME):

@@ -25,10 +25,11 @@ class DoorSession(Session):
     async def _attend(self, upstream: Upstream) -> None:
         # Most hubs have no door, and do not wait for what HTTP takes.
         from aggregator.upstream.http.binding import Binding  # noqa: PLC0415 - see above
+        from aggregator.upstream.http.keys import Keys, Ring  # noqa: PLC0415 - see above
         from aggregator.upstream.http.serving import Access, Listener  # noqa: PLC0415 - see above
 
         told = self._told()
-        binding = Binding(told["host"], told["port"])
+        binding, ring = Binding(told["host"], told["port"]), told["ring"]
         access = Access(
             binding,
             None,
@@ -36,6 +37,8 @@ class DoorSession(Session):
             tuple(told["names"]),
             stats=told["stats"] and Path(told["stats"]),
             shows_arguments=told["shows_arguments"],
+            profile=told["profile"],
+            keys=Keys(ring and Ring(Path(ring[0]), ring[1])),
         )
         listener = Listener(access, socket.socket(fileno=os.dup(self._line.descriptors[0])))
         try:

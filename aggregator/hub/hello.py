@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from aggregator.entry.shim import SEPARATOR
 
-WORDS = 4
+WORDS = 5
 """Words before the variables."""
 
 
@@ -25,6 +25,8 @@ class Hello(NamedTuple):
     """The file that it means."""
     directory: str
     variables: Mapping[str, str]
+    profile: str = ""
+    """What it is to see, if that is said."""
 
 
 def read_hello(message: bytes) -> Hello:
@@ -36,8 +38,8 @@ def read_hello(message: bytes) -> Hello:
     words = [os.fsdecode(word) for word in message.split(SEPARATOR)]
     if len(words) < WORDS:
         raise HelloError("there are words missing")
-    kind, identity, config, directory = words[:WORDS]
+    kind, identity, config, directory, profile = words[:WORDS]
     kind, _, details = kind.partition(" ")
     pairs = (word.partition("=") for word in words[WORDS:])
     variables = {name: value for name, _, value in pairs if name}
-    return Hello(kind, details, identity, config, directory, variables)
+    return Hello(kind, details, identity, config, directory, variables, profile)

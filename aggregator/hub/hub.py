@@ -15,7 +15,7 @@ import anyio.abc
 from anyio import to_thread
 
 from aggregator.app import Expect, running_fleet
-from aggregator.config import load_config
+from aggregator.config import check_profile, load_config
 from aggregator.entry.dock import SOCKET, Dock, identity, peer
 from aggregator.entry.shim import ACCEPTED, BEGUN, DOOR, JOIN, REFUSED, SERVE, STATUS, STOP
 from aggregator.errors import ConfigError
@@ -214,11 +214,13 @@ class Hub:
         """Return the fleet that a client is to have: one that there is, or a new one.
 
         Raises:
+            ConfigError: The file cannot be used, or has no such profile.
             PierClosedError: It is to have none of us, since we are ending.
         """
         config = await to_thread.run_sync(load_config, Path(hello.config), hello.variables)
         if self._has_stopped:
             raise PierClosedError
+        check_profile(config, hello.profile)
         resolved = Resolved(config, hello.variables)
         # One after the other: two that come together are to have one fleet.
         async with self._turn:

@@ -33,7 +33,8 @@ class Session:
         self.hello = hello
         self.process = process
         self.since = time.time()
-        self.visitor = Visitor(f"client {number}", hello.directory, process)
+        profile = hello.profile or None
+        self.visitor = Visitor(f"client {number}", hello.directory, process, profile)
         self._line = line
         self._stop = anyio.Event()
         self._scope = anyio.CancelScope()

@@ -38,6 +38,8 @@ def _written(line: Line) -> bytes:
 
 def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
     line: Line = {"at": round(event.at, 3), "session": event.origin.session}
+    if event.origin.profile:
+        line["profile"] = event.origin.profile
     match event:
         case CallEnded():
             known = {"server": event.server, "tool": event.label} if event.server else {}

@@ -3,13 +3,13 @@
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from sys import intern
 
 from aggregator.catalog import ToolEntry
-from aggregator.names import ServerName
+from aggregator.names import ServerName, ToolName
 from aggregator.search.fields import Texts, texts
 from aggregator.search.lexicon import STOP_WORDS
 from aggregator.search.weights import MAX_DESCRIPTION, WEIGHTS, Field, Measure, Weights
@@ -78,11 +78,21 @@ def documents(
     entries: Iterable[ToolEntry],
     description: str = "",
     weights: Weights = WEIGHTS,
+    read: Mapping[ToolName, Document] | None = None,
 ) -> Iterator[Document]:
-    """Read the tools of one server, each when it is asked for."""
+    """Read the tools of one server, each when it is asked for, but for what is read already."""
     host = _host(server, description)
     for entry in entries:
-        yield _document(entry, host, weights)
+        known = read.get(entry.name) if read else None
+        if known is None or not _says_same(known.entry, entry):
+            yield _document(entry, host, weights)
+        else:
+            yield known if known.entry is entry else replace(known, entry=entry)
+
+
+def _says_same(one: ToolEntry, other: ToolEntry) -> bool:
+    """Whether there is nothing in one tool to find it by that is not in the other."""
+    return one.tool is other.tool and one.hint == other.hint and one.put_right == other.put_right
 
 
 def content(entry: ToolEntry, host: Host) -> Content:

@@ -1,7 +1,7 @@
 """The index: what each word leads to, kept in step with the catalog server by server."""
 
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.catalog import ToolEntry
@@ -91,16 +91,22 @@ class Index:
         _exhaust(self.tidy())
 
     def stage(
-        self, server: ServerName, entries: Iterable[ToolEntry], description: str = ""
+        self,
+        server: ServerName,
+        entries: Iterable[ToolEntry],
+        description: str = "",
+        like: object = None,
     ) -> Generator[None, None, None]:
         """Replace what one server had in small steps, a tool in each.
 
-        Until the last step what it had is found, and after it what it has now. Whoever closes
-        the steps before has the server keep what it had.
+        What another index, if one is given, has read of a tool is not read again. Until the last
+        step what the server had is found, and after it what it has now. Whoever closes the steps
+        before has it keep what it had.
         """
         slots, tally = list[int](), Tally()
         try:
-            for document in documents(server, entries, description, self._weights):
+            read = like.documents(server) if isinstance(like, Index) else None
+            for document in documents(server, entries, description, self._weights, read):
                 slots.append(self._take_slot())
                 self._hidden.add(slots[-1])
                 self._add(slots[-1], document)
@@ -115,6 +121,11 @@ class Index:
             self._slots[server] = tuple(slots)
             self._place(server)
             self._rarity.add(tally.having, tally.tools)
+
+    def documents(self, server: ServerName) -> Mapping[ToolName, Document]:
+        """Return what is known of the tools of one server, by their names."""
+        own = (self._documents[slot] for slot in self._slots.get(server, ()))
+        return {each.entry.name: each for each in own}
 
     def hide(self, server: ServerName) -> None:
         """Find the tools of one server no more; `tidy` does the rest."""

@@ -40,6 +40,19 @@ class Nearness(NamedTuple):
         """What all tools have in common with the query, which tells none of them apart."""
         return sum(self.likeness) / max(1, len(self.likeness))
 
+    def among(self, entries: Mapping[ToolName, ToolEntry]) -> "Nearness":
+        """Return how near these tools are, as if there were no others."""
+        places = self.roster.places
+        known = [(each, places[each.name]) for each in entries.values() if each.name in places]
+        own = [
+            (each, self.likeness[place])
+            for each, place in known
+            if self.roster.entries[place].server == each.server
+        ]
+        return Nearness(
+            Roster(tuple(each for each, _ in own)), [value for _, value in own], self.scale
+        )
+
     def most(self, without: Collection[ServerName] = ()) -> int:
         """Return the likeness of the nearest tool, but for those of some servers."""
         if not without:

@@ -57,5 +57,9 @@ class Audience:
         named = {**params, "logger": f"{server}/{logger}" if logger else server}
         for conversation in self.conversations if only is None else (only,):
             least = conversation.log_level
-            if least is not None and reaches(params.get("level"), least):
+            if (
+                least is not None
+                and conversation.sees(server)
+                and reaches(params.get("level"), least)
+            ):
                 conversation.notices.put("notifications/message", named)

@@ -25,6 +25,8 @@ from aggregator.upstream.visitor import Visitor
 Context = ServerRequestContext[Any, Any]
 
 LOOPBACK = ("127.0.0.1", "::1")
+PROFILE = "aggregator.profile"
+"""Where in the scope of a request the door writes the profile that it has chosen."""
 FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """What whoever passes a request on says of where it comes from."""
 
@@ -63,11 +65,13 @@ class ContextCaller:
 
     @property
     def principal(self) -> str:
-        """What a token for this client is bound to: its credentials, if it has any."""
+        """What a token for this client is bound to: its credentials, if it has any, and profile."""
         if self._ctx.request is None:
             return _key(self._ctx)
         credentials = self._ctx.request.headers.get("authorization", "")
-        return sha256(credentials.encode()).hexdigest()
+        profile = self._conversation.profile
+        shown = credentials if profile is None else f"{profile} {credentials}"
+        return sha256(shown.encode()).hexdigest()
 
     @property
     def party(self) -> Party:
@@ -132,6 +136,7 @@ class SessionGuest:
 
     def __init__(self, session: ServerSession, conversation: Conversation) -> None:
         self._session = session
+        self.sees = conversation.sees
         self.capabilities = conversation.capabilities
         self.is_alone = conversation.is_alone
 
@@ -190,6 +195,15 @@ def visitor_of(ctx: Context) -> Visitor | None:
         return None
     given: object = ctx.lifespan_context
     return given if isinstance(given, Visitor) else _ONLY
+
+
+def chosen_profile(ctx: Context) -> str | None:
+    """Return the profile that was chosen for a client where it came in, if one was."""
+    if ctx.request is not None:
+        chosen = ctx.request.scope.get(PROFILE)
+        return chosen if isinstance(chosen, str) else None
+    visitor = visitor_of(ctx)
+    return visitor and visitor.profile
 
 
 def has_servers_alone(ctx: Context) -> bool:

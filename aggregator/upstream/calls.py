@@ -100,7 +100,7 @@ class Calls:
                 lambda server: note(asked, ToolEntry(tool, server, {})),
             )
         if request.now.find(asked.name) is None:
-            await self._until_offered(asked.name)
+            await self._until_offered(asked.name, request)
             request = request.at(self._fleet.now)
         entry = _find(asked.name, request)
         note(asked, entry)
@@ -115,18 +115,20 @@ class Calls:
             entry = _find(asked.name, request)
         return _Bound(entry, _prepare(entry, asked.arguments, request), request)
 
-    async def _until_offered(self, name: str) -> None:
+    async def _until_offered(self, name: str, request: Request) -> None:
         """Wait for the server that a tool's name is addressed to, or for those that may have it.
 
         Raises:
             ServerUnavailableError: That server did not become ready.
         """
-        if (server := self._fleet.now.lookup.absent(name)) is not None:
-            if server not in self._fleet.now.catalog.servers:
+        now = request.outlook(self._fleet.now)
+        if (server := now.lookup.absent(name)) is not None:
+            if server not in now.catalog.servers:
                 raise ServerUnavailableError(server, "it is disabled in the configuration")
             await self._fleet.until_ready(server)
         else:
-            await self._fleet.awaiting.until_started(lambda now: _candidates(name, now))
+            outlook = request.outlook
+            await self._fleet.awaiting.until_started(lambda now: _candidates(name, outlook(now)))
 
 
 class _Bound(NamedTuple):

@@ -9,7 +9,7 @@ from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
 from aggregator.config.values import MAX_LOADED
 from aggregator.eras import Era
 from aggregator.json import JsonObject
-from aggregator.names import ToolName
+from aggregator.names import ServerName, ToolName
 from aggregator.signals import Signal
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.links import Links
@@ -51,6 +51,10 @@ class Conversation:
     """
     visitor: Visitor | None = None
     """Who it is among those on streams, where it is one of them."""
+    profile: str | None = None
+    """What it sees; nothing stands for everything."""
+    sees: Callable[[ServerName], bool] = lambda _server: True
+    """Says whether a server exists for it."""
     known_relist: bool | None = None
     """Whether clients of this name list again when told to, as earlier sessions have shown.
 

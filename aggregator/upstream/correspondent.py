@@ -38,6 +38,7 @@ class Correspondent:
     def __init__(self) -> None:
         self.is_there = False
         self.is_alone = True
+        self.sees: Callable[[ServerName], bool] = lambda _server: True
         self.capabilities: JsonObject = {}
         """What it can be asked outside of a call, which is not more than its roots."""
         self._roots: dict[str, Any] | None = None
@@ -46,8 +47,11 @@ class Correspondent:
         self._missed = set[ServerName]()
         """Servers that have given up waiting."""
 
-    def introduce(self, capabilities: JsonObject) -> None:
+    def introduce(
+        self, capabilities: JsonObject, sees: Callable[[ServerName], bool] = lambda _server: True
+    ) -> None:
         """Take note of the client."""
+        self.sees = sees
         self.is_there = True
         self.capabilities = {"roots": {}} if "roots" in capabilities else {}
 

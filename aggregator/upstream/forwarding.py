@@ -25,6 +25,7 @@ from aggregator.fleet.now import Now
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
+from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.parking import Parking, Run
 from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
@@ -86,12 +87,16 @@ class Forwarding:
 
     async def after_start(self, request: Request, kind: str) -> Request:
         """Return a request as it is once servers are there that have only just begun to start."""
-        return request.at(await self.started(kind))
+        return replace(request, now=await self.started(kind, request.outlook))
 
-    async def started(self, kind: str) -> Now:
-        """Return what is known once servers are there that have only just begun to start."""
-        await self._fleet.awaiting.until_started(lambda now: now.catalog.servers, kind)
-        return self._fleet.now
+    async def started(self, kind: str, outlook: Outlook) -> Now:
+        """Return what a client sees once servers are there that have only just begun to start."""
+        await self._fleet.awaiting.until_started(lambda now: outlook(now).catalog.servers, kind)
+        return outlook(self._fleet.now)
+
+    def seen(self, outlook: Outlook) -> Now:
+        """Return what a client sees now."""
+        return outlook(self._fleet.now)
 
     async def after_comparing(self, request: Request) -> Request:
         """Return a request as it is once what is shown has been compared with what was approved."""

@@ -1,16 +1,19 @@
 """Who asks, and what is known of them: a request of the protocol as one of ours."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 
 import mcp_types as types
 
 from aggregator.eras import Era
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject
+from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import (
     Context,
     ContextCaller,
+    chosen_profile,
     client_name,
     declaration,
     era_of,
@@ -23,9 +26,11 @@ from aggregator.upstream.caller import (
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.links import Links
 from aggregator.upstream.logging_in import LoggingIn
+from aggregator.upstream.outlooks import Outlooks
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.request import Request
 from aggregator.upstream.resident import ClientResident
+from aggregator.upstream.watches import Watcher
 
 INTRODUCING = ("initialize", "server/discover")
 """What is answered with instructions."""
@@ -40,12 +45,14 @@ class Guests:
         audience: Audience,
         recollection: Recollection,
         logging_in: LoggingIn,
+        outlooks: Outlooks,
     ) -> None:
         self._fleet = fleet
         self._audience = audience
         self._recollection = recollection
         self._logging_in = logging_in
-        self._strangers_links = Links(is_shared=True)
+        self._outlooks = outlooks
+        self._strangers_links = defaultdict[str | None, Links](lambda: Links(is_shared=True))
         self._given: dict[types.RequestId, Sequence[JsonObject]] = {}
 
     def acknowledge(self, given: Mapping[types.RequestId, Sequence[JsonObject]]) -> None:
@@ -58,13 +65,14 @@ class Guests:
             capabilities = declaration(ctx)
             self._fleet.meet(capabilities)
             if ctx.method == "server/discover" and has_servers_alone(ctx):
-                self._audience.lobby.introduce(capabilities)
+                self._audience.lobby.introduce(capabilities, self._sees(self._profile_of(ctx)))
 
     def request(self, ctx: Context) -> Request:
         """Say who asks, and what is known now."""
         conversation = self.conversation(ctx)
         caller = ContextCaller(ctx, conversation)
-        outlook = self._logging_in.outlook(caller)
+        can_log_in = self._logging_in.is_for(caller.capabilities, is_near=caller.is_near)
+        outlook = self._outlooks.of(conversation.profile, can_log_in=can_log_in)
         given = None if ctx.request_id is None else self._given.pop(ctx.request_id, None)
         now = outlook(self._fleet.now)
         resident = ClientResident(caller, conversation, self._audience)
@@ -74,25 +82,61 @@ class Guests:
         """Find what is remembered of the client that asks, or begin to remember."""
         key = session_key(ctx)
         if key is None:
-            return self.stranger(era_of(ctx), client_name(ctx))
+            return self.stranger(era_of(ctx), client_name(ctx), profile=self._profile_of(ctx))
         return self._audience.conversations.of(key, lambda: self._begin(ctx))
 
-    def stranger(self, era: Era, client: str = "", *, can_log_in: bool = False) -> Conversation:
+    def stranger(
+        self,
+        era: Era,
+        client: str = "",
+        *,
+        profile: str | None = None,
+        can_log_in: bool = False,
+    ) -> Conversation:
         """Return a client of which nothing will be remembered."""
-        links = self._strangers_links
-        return Conversation(era, client, has_memory=False, can_log_in=can_log_in, links=links)
+        return Conversation(
+            era,
+            client,
+            has_memory=False,
+            profile=profile,
+            can_log_in=can_log_in,
+            links=self._strangers_links[profile],
+        )
+
+    def profile(self, ctx: Context, client: str) -> str | None:
+        """Return what a client sees: as chosen where it came in, or else by its name."""
+        chosen = chosen_profile(ctx)
+        return self._fleet.now.config.settings.profile_for(client) if chosen is None else chosen
+
+    def watcher(self, profile: str | None) -> Watcher:
+        """Return who is told of changes that clients of a profile see."""
+        reads = self._outlooks.reads
+        return Watcher(lambda server: reads(profile, server, self._fleet.now), profile)
+
+    def _profile_of(self, ctx: Context) -> str | None:
+        return self.profile(ctx, client_name(ctx))
+
+    def _sees(self, profile: str | None) -> Callable[[ServerName], bool]:
+        """Return what says whether a server exists for clients of a profile."""
+        return lambda server: self._outlooks.shows(profile, server, self._fleet.now)
 
     def _begin(self, ctx: Context) -> Conversation:
         """Begin to remember a client, with what earlier sessions of it have left behind."""
-        client, visitor = client_name(ctx), visitor_of(ctx)
+        client, visitor, profile = client_name(ctx), visitor_of(ctx), self._profile_of(ctx)
+        # What its searches go by is read from here on.
+        self._fleet.panes.of(profile)
+        now = self._fleet.panes.seen(profile, self._fleet.now)
         if has_servers_alone(ctx) and era_of(ctx) == "modern":
-            self._audience.lobby.introduce(introduced(ctx))
+            self._audience.lobby.introduce(introduced(ctx), self._sees(profile))
         return Conversation(
             era_of(ctx),
             client,
-            max_loaded=self._fleet.now.config.settings.max_loaded,
+            max_loaded=now.config.settings.max_loaded,
             is_alone=visitor is not None,
             visitor=visitor,
+            profile=profile,
+            sees=self._sees(profile),
+            watcher=self.watcher(profile),
             known_relist=self._recollection.relists(client),
             capabilities=introduced(ctx),
             can_log_in=self._logging_in.is_for(introduced(ctx), is_near=is_near(ctx.request)),

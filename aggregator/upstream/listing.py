@@ -60,7 +60,7 @@ def search_for_hosts(now: Now) -> JsonObject:
     return _define(servers, "promote", settings.max_results, now.own_names, relaying=False)[0]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _define(
     servers: tuple[tuple[ServerName, str], ...],
     surface: Surface,

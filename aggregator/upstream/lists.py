@@ -4,6 +4,7 @@ Everybody who is connected looks at them after every change of the catalog. What
 are editions, of which there is a new one only if the list itself is another.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from aggregator.exposure import Exposure
@@ -13,20 +14,24 @@ from aggregator.fleet.routes import Routes
 from aggregator.json import JsonObject
 from aggregator.names import ToolName
 from aggregator.upstream.conversation import Conversation
-from aggregator.upstream.inviting import Outlook, plain
 from aggregator.upstream.listing import exposure_for, tools_for
+from aggregator.upstream.outlooks import Outlooks
+
+_Key = tuple[str | None, Exposure, bool, tuple[ToolName, ...]]
 
 
 class Lists:
     """What clients would be given now."""
 
-    def __init__(self, fleet: Fleet, inviting: Outlook = plain) -> None:
+    def __init__(self, fleet: Fleet, outlooks: Outlooks | None = None) -> None:
         self._fleet = fleet
-        self._inviting = inviting
+        self._outlooks = outlooks or Outlooks(fleet.panes, invites=False)
         self._now: Now | None = None
-        self._tools = dict[tuple[Exposure, bool, tuple[ToolName, ...]], Sequence[JsonObject]]()
-        self._prompts = Editions(lambda routes: routes.shown_prompts)
-        self._resources = Editions(_all_resources)
+        self._tools = dict[_Key, Sequence[JsonObject]]()
+        self._prompts = defaultdict[str | None, Editions](
+            lambda: Editions(lambda routes: routes.shown_prompts)
+        )
+        self._resources = defaultdict[str | None, Editions](lambda: Editions(_all_resources))
 
     def tools(self, conversation: Conversation) -> Sequence[JsonObject]:
         """Return the tools that one client would be given, one list for each surface."""
@@ -34,22 +39,25 @@ class Lists:
         if now is not self._now:
             self._now = now
             self._tools.clear()
-        exposure = exposure_for(now, conversation)
-        can_log_in = conversation.can_log_in
+        profile, can_log_in = conversation.profile, conversation.can_log_in
+        seen = self._outlooks.of(profile, can_log_in=can_log_in)(now)
+        exposure = exposure_for(seen, conversation)
         loaded = () if exposure.surface in ("full", "relay") else conversation.loaded
-        key = exposure, can_log_in, loaded
+        key = profile, exposure, can_log_in, loaded
         if key not in self._tools:
-            seen = self._inviting(now) if can_log_in else now
             self._tools[key] = tools_for(seen, conversation)
         return self._tools[key]
 
-    def prompts(self) -> "Edition":
-        """Return the edition of the prompts."""
-        return self._prompts.of(self._fleet.now.routes)
+    def prompts(self, conversation: Conversation) -> "Edition":
+        """Return the edition of the prompts that one client sees."""
+        return self._prompts[conversation.profile].of(self._routes(conversation))
 
-    def resources(self) -> "Edition":
-        """Return the edition of the resources and their templates."""
-        return self._resources.of(self._fleet.now.routes)
+    def resources(self, conversation: Conversation) -> "Edition":
+        """Return the edition of the resources and their templates that one client sees."""
+        return self._resources[conversation.profile].of(self._routes(conversation))
+
+    def _routes(self, conversation: Conversation) -> Routes:
+        return self._fleet.panes.seen(conversation.profile, self._fleet.now).routes
 
 
 def _all_resources(routes: Routes) -> object:

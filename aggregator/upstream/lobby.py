@@ -4,7 +4,7 @@ On our standard streams there is one client, so it is the one that is meant. Whe
 the servers, the roots of one must not be used for another: there such a question is refused.
 """
 
-from collections.abc import Generator, Hashable
+from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -37,6 +37,11 @@ class Guest(Protocol):
     @property
     def capabilities(self) -> JsonObject:
         """What it can be asked."""
+        ...
+
+    @property
+    def sees(self) -> Callable[[ServerName], bool]:
+        """Says whether a server exists for it."""
         ...
 
     async def ask(self, server: ServerName, method: str, params: JsonObject, /) -> dict[str, Any]:
@@ -76,9 +81,11 @@ class Lobby:
         params = await self.correspondent.admit(request.params, tell)
         return None if params is None else replace(request, params=params)
 
-    def introduce(self, capabilities: JsonObject) -> None:
-        """Take note of a client of the modern era, and of what it can be asked."""
-        self.correspondent.introduce(capabilities)
+    def introduce(
+        self, capabilities: JsonObject, sees: Callable[[ServerName], bool] = lambda _server: True
+    ) -> None:
+        """Take note of a client of the modern era, what it can be asked, and which servers by."""
+        self.correspondent.introduce(capabilities, sees)
         self._came.send()
 
     async def answer(
@@ -90,7 +97,7 @@ class Lobby:
             MCPError: There are several, or it cannot or will not answer.
         """
         guest = await (self._only_guest() if whose is None else self._guest(whose))
-        if guest is None:
+        if guest is None or not guest.sees(server):
             await refuse(server, method, params)
         if not can_be_asked(guest.capabilities, method, params):
             return instead(method)

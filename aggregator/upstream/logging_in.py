@@ -18,9 +18,8 @@ from aggregator.fleet.now import Now
 from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.toolsearch.wording import counted, listed
-from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.forwarding import Forwarding
-from aggregator.upstream.inviting import Inviting, Outlook, plain
+from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.request import Request
 from aggregator.upstream.seal import Binding
 from aggregator.upstream.yard import Yard
@@ -40,18 +39,10 @@ class LoggingIn:
         self._forwarding = forwarding
         self._visits = None if home is None else Visits(home)
         self._yard = yard
-        self.inviting = plain if home is None else Inviting()
-        """What is known as clients see it that can be shown a page."""
 
     def is_for(self, capabilities: JsonObject, *, is_near: bool) -> bool:
         """Whether a client can show its person a page that only this machine can open."""
         return is_near and can_be_asked(capabilities, ELICITATION, {"mode": "url"})
-
-    def outlook(self, caller: ContextCaller) -> Outlook:
-        """Return what a client sees of whatever is known."""
-        # Most cannot show a page at all, which is quicker to see than where they are.
-        is_able = can_be_asked(caller.capabilities, ELICITATION, {"mode": "url"})
-        return self.inviting if is_able and caller.is_near else plain
 
     async def answer(self, entry: ToolEntry, request: Request) -> dict[str, Any]:
         """Have a person log in to a server, and say what it offers then.
@@ -64,7 +55,7 @@ class LoggingIn:
         assert isinstance(state, Failed)  # noqa: S101 - what the tool stands in the catalog for
 
         async def run(caller: Caller) -> dict[str, Any]:
-            return await self._log_in(server, state, caller)
+            return await self._log_in(server, state, caller, request.outlook)
 
         return await self._forwarding.hold(run, request.caller, _binding(request))
 
@@ -78,12 +69,14 @@ class LoggingIn:
         """
         return await self._forwarding.resumed(request.params, request.caller, _binding(request))
 
-    async def _log_in(self, server: ServerConfig, state: Failed, caller: Caller) -> dict[str, Any]:
+    async def _log_in(
+        self, server: ServerConfig, state: Failed, caller: Caller, outlook: Outlook
+    ) -> dict[str, Any]:
         problem = await self._visited(server, state, caller)
         if problem is not None:
             raise NotLoggedInError(server.name, problem, state.login or "")
         await self._fleet.until_ready(server.name)
-        return _told(self._fleet.now, server.name)
+        return _told(outlook(self._fleet.now), server.name)
 
     async def _visited(self, server: ServerConfig, state: Failed, caller: Caller) -> str | None:
         """Have a person log in, with others that want the same; say what stood in the way."""

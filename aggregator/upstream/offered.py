@@ -98,7 +98,8 @@ class Offered:
     ) -> dict[str, Any]:
         name, arguments = asked.name, asked.arguments
         if not _is_known(name, request.now):
-            await self._fleet.awaiting.until_read(request.now.catalog.servers)
+            profile = request.conversation.profile
+            await self._fleet.awaiting.until_read(request.now.catalog.servers, profile)
             request = await self._forwarding.after_start(request, "resources")
         file = next((arguments[key] for key in FILE_KEYS if arguments.get(key)), MAIN)
         path = str(file).removeprefix("./")

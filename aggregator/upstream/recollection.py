@@ -69,8 +69,9 @@ class Recollection:
 
     def key(self, client: str, visitor: Visitor | None = None) -> str:
         """Return under which name a client's set is kept."""
-        place = joined(self._config, (visitor or self._here).directory)
-        return joined(place, client)
+        here = visitor or self._here
+        place = joined(self._config, here.directory)
+        return joined(place if here.profile is None else joined(place, here.profile), client)
 
     def _is_left_behind(self, left: JsonObject) -> bool:
         at, owner = left.get("at"), left.get("owner")

@@ -33,6 +33,7 @@ from aggregator.names import ServerName, ToolName
 from aggregator.offers.skills import Skill, SkillFileError, read_file
 from aggregator.turns import in_turns
 from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Forward, Forwarding
+from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.links import Links
 from aggregator.upstream.listing import search_for_hosts
 from aggregator.upstream.request import Request, keepable
@@ -45,6 +46,8 @@ OWN_SCHEME = "catalog://"
 
 MAX_WATCHED = 1_000
 """Resources that one client may watch, or one request to listen may name."""
+MAX_EDITIONS = 16
+"""Pools, of several profiles, of which it is known where they can be asked for again."""
 SOUGHT_AT_ONCE = 10
 """Resources that are looked for before others have their turn, with one effort for them all."""
 
@@ -90,8 +93,7 @@ class Resources:
         self._forwarding = forwarding
         self._subscriptions = subscriptions
         self._watches = watches
-        self._pooled: tuple[Catalog, Config] | None = None
-        self._pool_uri = ""
+        self._pooled: list[tuple[Catalog, Config, str]] = []
 
     async def read(self, request: Request, note: NoteServer = lambda _: None) -> dict[str, Any]:
         """Read one of our own resources, or one of a server, which is noted.
@@ -124,11 +126,12 @@ class Resources:
 
     def _edition(self, now: Now) -> str:
         """Return where this pool can be asked for again; elsewhere as soon as it may be another."""
-        known = self._pooled
-        if known is None or known[0] is not now.catalog or known[1] is not now.config:
-            self._pooled = now.catalog, now.config
-            self._pool_uri = f"{POOL_URI}/{uuid4().hex}"
-        return self._pool_uri
+        for catalog, config, uri in self._pooled:
+            if catalog is now.catalog and config is now.config:
+                return uri
+        made = f"{POOL_URI}/{uuid4().hex}"
+        self._pooled = [(now.catalog, now.config, made), *self._pooled[: MAX_EDITIONS - 1]]
+        return made
 
     async def subscribe(self, request: Request) -> dict[str, Any]:
         """Watch a resource for a client that has a session.
@@ -142,7 +145,7 @@ class Resources:
                 raise no_resource(uri, request)
             self._watches.drop_own(watcher, uri)
             self._limit(watcher)
-            self._watches.add_own(watcher, uri)
+            self._subscriptions.add_own(watcher, uri)
         else:
             # One that is watched already is asked for again, and not watched twice.
             route = self._watches.find(watcher, uri)
@@ -164,20 +167,20 @@ class Resources:
 
     @asynccontextmanager
     async def watching(
-        self, uris: list[str], watcher: Watcher, now: Now, links: Links
+        self, uris: list[str], watcher: Watcher, outlook: Outlook, links: Links
     ) -> AsyncGenerator[list[str], None]:
         """Watch resources for the length of the block, and say which of them.
 
         Those that servers refuse are left out, and what is more than may be watched; those of
         nobody never change.
         """
-        uris = list(dict.fromkeys(uris))[:MAX_WATCHED]
+        uris, now = list(dict.fromkeys(uris))[:MAX_WATCHED], self._forwarding.seen(outlook)
         own = [uri for uri in uris if _is_own(uri, now)]
         if not all(_is_own(uri, now) or now.routes.tells(uri, links) for uri in uris):
-            now = await self._forwarding.started("resources")
+            now = await self._forwarding.started("resources", outlook)
         routes, unsought = await _routes(uris, now, links)
         for uri in own:
-            self._watches.add_own(watcher, uri)
+            self._subscriptions.add_own(watcher, uri)
         try:
             async with self._subscriptions.held(watcher, routes) as refused:
                 yield [uri for uri in uris if uri not in refused and uri not in unsought]
@@ -327,6 +330,6 @@ def no_resource(uri: str, request: Request, *, is_sure: bool = True) -> MCPError
     if not is_sure:
         text += " in the lists, and there are too many templates to try them all"
     code = types.INVALID_PARAMS if request.caller.era == "modern" else RESOURCE_NOT_FOUND
-    if uri in request.conversation.links:
+    if request.now.routes.is_learned(uri, request.conversation.links):
         text = f"Several servers have a resource `{uri}`: read `{SCHEME}<server>/{uri}`"
     return MCPError(code, text, {"uri": uri})

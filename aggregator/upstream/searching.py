@@ -56,10 +56,12 @@ class Searching:
         """Search; where found tools join the list, tell the client before it is answered."""
         conversation, began = request.conversation, anyio.current_time()
         asked = _read(request)
-        await self._wait(asked)
-        near = await self._near(asked.queries)
+        await self._wait(asked, request)
+        near = await self._near(asked.queries, conversation.profile)
         # What is known may have changed meanwhile; from here on it is one value.
         now = request.outlook(self._fleet.now)
+        if conversation.profile is not None:
+            near = {query: each.among(now.catalog.entries) for query, each in near.items()}
         view = self._view(now, conversation, near)
         found = search(asked, view)
         if exposure_for(now, conversation).surface in ("promote", "hybrid"):
@@ -73,29 +75,33 @@ class Searching:
             del result["_meta"]
         return result
 
-    async def _wait(self, asked: SearchRequest) -> None:
+    async def _wait(self, asked: SearchRequest, request: Request) -> None:
         """Give servers that have only just begun to start a moment, and others what is asked.
 
         What tools mean has what is left of either.
         """
-        began = anyio.current_time()
-        await self._fleet.awaiting.until_read(asked_of(asked, self._fleet.now.catalog))
+        began, outlook, awaiting = anyio.current_time(), request.outlook, self._fleet.awaiting
+        concerned = asked_of(asked, outlook(self._fleet.now).catalog)
+        await awaiting.until_read(concerned, request.conversation.profile)
         with anyio.move_on_after(GRACE):
-            if await self._fleet.awaiting.until_started(lambda now: _awaited(asked, now)):
+            if await awaiting.until_started(lambda now: _awaited(asked, outlook(now))):
                 await self._fleet.meaning.until_ready()
             for kind in asked.unlisted:
-                await self._fleet.awaiting.until_started(lambda now: now.catalog.servers, kind)
+                await awaiting.until_started(lambda now: outlook(now).catalog.servers, kind)
         if not asked.wait:
             return
         with anyio.CancelScope(deadline=began + asked.wait):
-            await self._fleet.awaiting.until_settled(_awaited(asked, self._fleet.now), asked.wait)
+            await awaiting.until_settled(_awaited(asked, outlook(self._fleet.now)), asked.wait)
             with anyio.move_on_after(MEANING_WAIT):
                 await self._fleet.meaning.until_ready()
 
-    async def _near(self, queries: Sequence[Query]) -> dict[Keywords, Nearness]:
+    async def _near(
+        self, queries: Sequence[Query], profile: str | None
+    ) -> dict[Keywords, Nearness]:
         """Ask what queries mean; those of which it is not known by now are left to their words."""
         asked = [query for query in queries if isinstance(query, Keywords) and query.terms]
-        nearness, mended = self._fleet.meaning.nearness, self._fleet.index.mended
+        index = self._fleet.panes.of(profile).index
+        nearness, mended = self._fleet.meaning.nearness, index.mended
         found = [(query, await nearness(query.text, *mended(query))) for query in asked]
         return {query: near for query, near in found if near}
 
@@ -103,11 +109,14 @@ class Searching:
         self, now: Now, conversation: Conversation, near: Mapping[Keywords, Nearness]
     ) -> View:
         """Put together what this client's search looks at."""
-        changes = conversation.changes(now.catalog)
+        changes, pane = (
+            conversation.changes(now.catalog),
+            self._fleet.panes.of(conversation.profile),
+        )
         view = View(
             catalog=now.catalog,
             lookup=now.lookup,
-            index=self._fleet.index,
+            index=pane.index,
             near=near,
             visible=known_names(now, conversation),
             descriptions=now.descriptions,
@@ -116,7 +125,7 @@ class Searching:
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
             max_chars=budget(now, conversation),
-            shown=shown_to(now, conversation, self._fleet.annex),
+            shown=shown_to(now, conversation, pane.annex),
         )
         return _with_client(view, now, conversation)
 

@@ -11,17 +11,11 @@ import mcp_types as types
 from mcp.server import NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import (
-    ListenHandler,
-    PromptsListChanged,
-    ResourcesListChanged,
-    ResourceUpdated,
-    ToolsListChanged,
-)
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from aggregator import __version__
+from aggregator.catalog import ToolEntry
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
 from aggregator.eras import Era
@@ -31,7 +25,6 @@ from aggregator.names import ToolName
 from aggregator.upstream import listing, prompts, resources
 from aggregator.upstream.announcing import Subject, announce
 from aggregator.upstream.audience import Audience
-from aggregator.upstream.bus import Bus
 from aggregator.upstream.caller import (
     Context,
     SessionGuest,
@@ -42,6 +35,7 @@ from aggregator.upstream.caller import (
     session_key,
 )
 from aggregator.upstream.calls import Calls
+from aggregator.upstream.channels import PROMPTS, RESOURCES, TOOLS, Channel, Channels, Tell
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.correspondent import QUESTION
 from aggregator.upstream.forwarding import Forwarding
@@ -50,6 +44,7 @@ from aggregator.upstream.keeping import Again, again
 from aggregator.upstream.lists import Lists
 from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.offered import Offered
+from aggregator.upstream.outlooks import Outlooks
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.request import Request
@@ -58,7 +53,6 @@ from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.visitor import Visitor
-from aggregator.upstream.watches import Watcher
 from aggregator.upstream.witness import Witness
 from aggregator.upstream.yard import Yard
 
@@ -66,9 +60,6 @@ logger = logging.getLogger(__name__)
 
 NAME = "aggregator"
 """What we call ourselves: short, since clients build tool names from it."""
-
-Tell = Callable[[], Awaitable[None]]
-"""Tells one client, or all that listen, that a list changed."""
 
 Look = Callable[[Request], dict[str, Any]]
 """Answers from what is known."""
@@ -88,8 +79,6 @@ class Upstream(Server[Any]):
         recollection: Recollection,
         logins: Home | None = None,
     ) -> None:
-        self._bus = Bus()
-        self._listener = ListenHandler(self._bus)
         super().__init__(
             NAME,
             version=__version__,
@@ -120,12 +109,13 @@ class Upstream(Server[Any]):
         offered = Offered(fleet, self._forwarding, self._resources)
         self._calls = Calls(fleet, self._forwarding, self._logging_in, offered, self._witness)
         self._searching = Searching(fleet, self._witness)
-        self._lists = Lists(fleet, self._logging_in.inviting)
+        self._outlooks = Outlooks(fleet.panes, invites=logins is not None)
+        self._lists = Lists(fleet, self._outlooks)
+        self._channels = Channels(self._channel, self._channel_subjects)
         self._recollection = recollection
-        self._guests = Guests(fleet, audience, recollection, self._logging_in)
+        self._guests = Guests(fleet, audience, recollection, self._logging_in, self._outlooks)
         self.conversations = audience.conversations
         self._lobby = audience.lobby
-        self._listeners = Watcher()
         self.asked = anyio.Event()
         """Set once a client has fetched its list of tools, or asks for what only servers have."""
         self._at_once: Mapping[str, Look] = {
@@ -149,10 +139,10 @@ class Upstream(Server[Any]):
         }
         """What is answered by a server."""
 
-    @property
-    def grows_lists(self) -> bool:
-        """Whether a surface is pinned that only the handshake era allows."""
-        return self.fleet.now.config.settings.surface in ("promote", "hybrid")
+    def grows_lists(self, profile: str | None = None) -> bool:
+        """Whether a surface is pinned for a profile that only the handshake era allows."""
+        now = self.fleet.panes.seen(profile, self.fleet.now)
+        return now.config.settings.surface in ("promote", "hybrid")
 
     def create_initialization_options(
         self,
@@ -169,20 +159,20 @@ class Upstream(Server[Any]):
 
     async def announce_changes(self) -> None:
         """Tell modern clients of changes, and hold calls that outlive a request of theirs."""
-
-        async def updated(uri: str) -> None:
-            await self._bus.publish(ResourceUpdated(uri))
-
-        subjects = self._subjects(
-            self._guests.stranger("modern", can_log_in=True),
-            tools=lambda: self._bus.publish(ToolsListChanged()),
-            prompts=lambda: self._bus.publish(PromptsListChanged()),
-            resources=lambda: self._bus.publish(ResourcesListChanged()),
-        )
         async with self._yard.open(), anyio.create_task_group() as group:
-            group.start_soon(self._listeners.run, updated)
             group.start_soon(self._subscriptions.run)
-            await announce(self.fleet.changed.wait, subjects)
+            await self._channels.run(self.fleet.changed.wait)
+
+    def _channel(self, profile: str | None) -> Channel:
+        return Channel(self._guests.watcher(profile))
+
+    def _channel_subjects(self, profile: str | None, channel: Channel) -> Sequence[Subject]:
+        return self._subjects(
+            self._guests.stranger("modern", profile=profile, can_log_in=True),
+            tools=channel.telling(TOOLS),
+            prompts=channel.telling(PROMPTS),
+            resources=channel.telling(RESOURCES),
+        )
 
     async def _attend(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Keep a handshake client told of changes; ends with its session."""
@@ -231,8 +221,8 @@ class Upstream(Server[Any]):
         lists = self._lists
         return (
             Subject(lambda: lists.tools(conversation), tools, conversation.shown),
-            Subject(lists.prompts, prompts),
-            Subject(lists.resources, resources),
+            Subject(lambda: lists.prompts(conversation), prompts),
+            Subject(lambda: lists.resources(conversation), resources),
         )
 
     async def _listen(
@@ -242,14 +232,16 @@ class Upstream(Server[Any]):
         asked = params.notifications
         uris = asked.resource_subscriptions or []
         conversation = self._guests.conversation(ctx)
-        now, links, shown = self.fleet.now, conversation.links, conversation.shown
-        async with self._resources.watching(uris, self._listeners, now, links) as watched:
+        links, shown = conversation.links, conversation.shown
+        channel = self._channels.of(conversation.profile)
+        outlook = self._outlooks.of(conversation.profile, can_log_in=False)
+        async with self._resources.watching(uris, channel.watcher, outlook, links) as watched:
             # What a server refuses to tell of is not promised.
             promised = asked.model_copy(update={"resource_subscriptions": watched or None})
             if shown.is_known and shown.is_stale(self._lists.tools(conversation)):
                 # It changed before there was anybody to tell.
-                self._bus.greet_next(ToolsListChanged())
-            return await self._listener(ctx, params.model_copy(update={"notifications": promised}))
+                channel.greet_next()
+            return await channel.listen(ctx, params.model_copy(update={"notifications": promised}))
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer by ourselves, without a detour through the SDK's models."""
@@ -276,7 +268,8 @@ class Upstream(Server[Any]):
             return look(request)
         if (listed := self._listed_once.get(method)) is not None:
             kind, look = listed
-            await self.fleet.awaiting.until_started(lambda now: now.catalog.servers, kind)
+            outlook = request.outlook
+            await self.fleet.awaiting.until_started(lambda now: outlook(now).catalog.servers, kind)
             return look(request.at(self.fleet.now))
         self.asked.set()
         admitted = await self._lobby.admit(method, request, self.fleet.tell_roots_changed)
@@ -297,7 +290,10 @@ class Upstream(Server[Any]):
     def again(self) -> Again | None:
         """Return what the client on our standard streams would be given if it came again."""
         conversation = self.conversations.newest
-        return conversation and again(self.fleet.now, conversation, self._recollection)
+        if conversation is None:
+            return None
+        now = self.fleet.panes.seen(conversation.profile, self.fleet.now)
+        return again(now, conversation, self._recollection)
 
     def _list_tools(self, request: Request) -> dict[str, Any]:
         self.asked.set()
@@ -314,9 +310,22 @@ class Upstream(Server[Any]):
         return result
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return what the headers of a call are checked against."""
+        """Return what the headers of a call are checked against.
+
+        It is not known yet who calls: what some clients may not see is not checked at all.
+        """
         entry = self.fleet.now.catalog.entries.get(ToolName(name))
-        return None if entry is None else entry.input_schema
+        if entry is None or not self._is_open(entry):
+            return None
+        return entry.input_schema
+
+    def _is_open(self, entry: ToolEntry) -> bool:
+        """Whether every client may see a tool."""
+        now, panes = self.fleet.now, self.fleet.panes
+        return all(
+            entry.name in panes.seen(name, now).catalog.entries
+            for name in now.config.settings.profiles
+        )
 
     def _introduced(self, ctx: Context, result: HandlerResult) -> HandlerResult:
         """Tell a client how it will reach tools, by its era and its name."""
@@ -325,8 +334,10 @@ class Upstream(Server[Any]):
         era: Era = "handshake" if ctx.method == "initialize" else "modern"
         introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
         client = introduced if isinstance(introduced, str) else client_name(ctx)
-        text = listing.instructions_for(self.fleet.now, self._guests.stranger(era, client))
-        return {**result, "instructions": text}
+        profile = self._guests.profile(ctx, client)
+        now = self.fleet.panes.seen(profile, self.fleet.now)
+        stranger = self._guests.stranger(era, client, profile=profile)
+        return {**result, "instructions": listing.instructions_for(now, stranger)}
 
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""

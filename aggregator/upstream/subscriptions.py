@@ -8,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.downstream.subscribing import NotWatchedError
 from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.now import Now
 from aggregator.fleet.routes import Route
 from aggregator.names import ServerName
 from aggregator.signals import Signal
@@ -23,6 +24,8 @@ class Subscriptions:
         self._left = set[tuple[ServerName, Watcher]]()
         """Servers that tell of something which may be watched no longer, and by whom."""
         self._leaving = Signal()
+        self._seen: dict[str, Now] = {}
+        """What was last known as clients of each profile see it, where some watch the catalog."""
 
     async def add(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Have a client told of a resource that it knows by this URI.
@@ -36,6 +39,12 @@ class Subscriptions:
         except BaseException:
             self.remove(watcher, route, uri)
             raise
+
+    def add_own(self, watcher: Watcher, uri: str) -> None:
+        """Have a client told of one of our own resources, which may change with the catalog."""
+        if (profile := watcher.profile) is not None:
+            self._seen.setdefault(profile, self._now(profile))
+        self._watches.add_own(watcher, uri)
 
     def remove(self, watcher: Watcher, route: Route, uri: str) -> None:
         """Have a client told no longer; its server is told so in its own time."""
@@ -100,7 +109,12 @@ class Subscriptions:
     async def _follow_catalog(self) -> None:
         while True:
             await self._fleet.changed.wait()
-            self._watches.touch_own()
+            before, self._seen = self._seen, {each: self._now(each) for each in self._seen}
+            same = {each for each, now in self._seen.items() if now is before[each]}
+            self._watches.touch_own(lambda watcher: watcher.profile not in same)  # noqa: B023 - used at once
+
+    def _now(self, profile: str) -> Now:
+        return self._fleet.panes.seen(profile, self._fleet.now)
 
     async def _clear_up(self) -> None:
         """Have servers stop telling of what clients that are gone had watched."""

@@ -17,16 +17,18 @@ class Visitor(NamedTuple):
     """Where it works."""
     process: int
     """What it runs as: once that has ended, another may go on where it was."""
+    profile: str | None = None
+    """What it is to see, where whoever started it has chosen."""
 
     @classmethod
-    def of_process(cls) -> "Visitor":
+    def of_process(cls, profile: str | None = None) -> "Visitor":
         """Return the only client of this process."""
         try:
             directory = os.getcwd()  # noqa: PTH109 - a part of a key, no path
         except OSError:
             # It has been removed.
             directory = ""
-        return cls("", directory, os.getpid())
+        return cls("", directory, os.getpid(), profile)
 
     @property
     def is_only(self) -> bool:

@@ -18,7 +18,15 @@ V = TypeVar("V", bound=dict[Any, Any])
 class Watcher:
     """One client that is told of changes, or all that share a bus."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        sees: Callable[[ServerName], bool] = lambda _server: True,
+        profile: str | None = None,
+    ) -> None:
+        self.sees = sees
+        """Says of which servers it may be told."""
+        self.profile = profile
+        """What it sees of the catalog; nothing stands for everything."""
         self._changed: dict[str, None] = {}
         self._touched = Signal()
 
@@ -108,13 +116,13 @@ class Watches:
     def touch(self, server: ServerName, uri: str, only: Watcher | None = None) -> None:
         """Tell whoever watches a resource of a server, or one client, that it has changed."""
         for watcher, known in self._watched.get(server, {}).get(uri, ()):
-            if only is None or only is watcher:
+            if (only is None or only is watcher) and watcher.sees(server):
                 watcher.touch(known)
 
-    def touch_own(self) -> None:
-        """Tell whoever watches our own resources that the catalog has changed."""
+    def touch_own(self, has_changed: Callable[[Watcher], bool] = lambda _watcher: True) -> None:
+        """Tell whoever watches our own resources that the catalog has changed, if it has for it."""
         for watcher, uris in self._own.items():
-            for uri in uris:
+            for uri in uris if has_changed(watcher) else ():
                 watcher.touch(uri)
 
 

@@ -170,12 +170,12 @@ class _Call(Sight):
 def origin_of(request: Request, stream: Stream) -> Origin:
     """Return whose request it is, without what would open anything."""
     conversation = request.conversation
-    client = conversation.client[:MAX_TEXT]
+    client, profile = conversation.client[:MAX_TEXT], conversation.profile or ""
     if conversation.has_memory:
-        return Origin(client, f"{stream.name}-{conversation.number}")
+        return Origin(client, f"{stream.name}-{conversation.number}", profile)
     # All that is known of it is where it comes from and what it shows, which is a secret.
     party = repr((stream.name, request.caller.party)).encode()
-    return Origin(client, f"{stream.name}-{sha256(party).hexdigest()[:12]}")
+    return Origin(client, f"{stream.name}-{sha256(party).hexdigest()[:12]}", profile)
 
 
 def _answer(result: Result, redact: Callable[[], Redaction]) -> Answer:

@@ -295,3 +295,17 @@ def test_what_is_no_request_is_left_alone(tmp_path: Path, line: bytes) -> None:
 
 def test_without_a_place_for_state_nothing_is_remembered(tmp_path: Path) -> None:
     assert find_ground(str(tmp_path / "servers.yaml"), {}) is None
+
+
+def test_what_was_answered_with_one_profile_is_not_answered_with_another(person: Person) -> None:
+    plain = find_ground(str(person.config), person.variables)
+    others = [find_ground(str(person.config), person.variables, each) for each in ("a", "b")]
+    first = person.opening[0]
+    answers = [
+        Prompter(ground, person.variables).answer(line_of(first)) for ground in (plain, *others)
+    ]
+
+    assert answers[0] is not None
+    assert answers[1:] == [None, None]
+    assert others[0] is not None
+    assert others[0].is_firm(person.variables)

@@ -20,6 +20,8 @@ UNDERSTOOD = [
     "serve --verbose --log-format json",
     "serve --log-format=text",
     "serve --example",
+    "serve --profile x",
+    "serve --profile=x --config y",
 ]
 LEFT_ALONE = [
     "",
@@ -32,6 +34,8 @@ LEFT_ALONE = [
     "serve --afresh",
     "serve --config",
     "serve --config -v",
+    "serve --profile",
+    "serve --profile=",
     "serve --config=",
     "serve --example --config x",
     "serve --v",
@@ -55,6 +59,7 @@ def test_what_is_understood_is_what_the_parser_makes_of_it(line: str) -> None:
     assert found is not None
     named = None if found.example else options.config
     assert (found.config, found.verbose) == (named, options.verbose > 0)
+    assert (found.profile or None) == options.profile
     assert not found.shared
 
 

@@ -161,6 +161,7 @@ class Harbour:
         opens: bool = True,
         patience: float = 10 * PATIENCE,
         after: str = "",
+        profile: str = "",
         **variables: str,
     ) -> Client:
         """Have a client start its process, which waits for a hub however busy the machine is.
@@ -170,7 +171,7 @@ class Harbour:
         program = f"{after}\n{PROGRAM.format(patience=patience)}"
         command = [sys.executable, "-c", program, "serve", "--shared"]
         process = subprocess.Popen(
-            [*command, "--config", str(self.config)],
+            [*command, "--config", str(self.config), *([f"--profile={profile}"] * bool(profile))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

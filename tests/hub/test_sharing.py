@@ -34,6 +34,20 @@ def test_clients_share_one_fleet_and_each_leaves_by_itself(harbour: Harbour, era
     assert other.leave() == 0
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_clients_of_two_profiles_share_servers_and_see_their_own(
+    harbour: Harbour, era: Era
+) -> None:
+    harbour.write({"servers": SERVERS, "profiles": {"quiet": {"deny": ["echo"]}}})
+    wide, narrow = harbour.client(era), harbour.client(era, profile="quiet")
+    asked = {"name": "test__echo", "arguments": {"text": "hello"}}
+
+    assert "hello" in wide.call("test__echo", text="hello")
+    assert "test__echo" in narrow.ask("tools/call", asked)["error"]["message"]
+    assert narrow.call("test__environment")
+    assert len(harbour.servers()) == len(harbour.hubs()) == 1
+
+
 def test_a_client_with_another_value_has_servers_of_its_own(harbour: Harbour) -> None:
     variables = {"REGION": "${REGION}"}
     harbour.write({"servers": {"test": {**SERVERS["test"], "env": variables}}})

@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
+from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import MAX_SESSIONS
@@ -75,6 +76,8 @@ async def door(
     port: int = 0,
     stats: Path | None = None,
     shows_arguments: bool = False,
+    profile: str | None = None,
+    keys: Keys | None = None,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
@@ -83,6 +86,8 @@ async def door(
     access = Access(
         Binding("127.0.0.1", port),
         token_file,
+        profile=profile,
+        keys=keys or Keys(None),
         patience=patience,
         max_sessions=max_sessions,
         is_fast=Parser.is_fast,

@@ -70,13 +70,13 @@ async def test_what_one_server_changes_leaves_the_lists_of_others_as_they_are(
         fleet = upstream.fleet
         await until(lambda: len(fleet.now.routes.resources) == 500, lambda: fleet.changed)
         lists = Lists(fleet)
-        before, now = lists.resources(), fleet.now
+        before, now = lists.resources(Conversation()), fleet.now
         other.prompts = [{"name": "greet"}]
         await other.change("notifications/prompts/list_changed")
         await until(lambda: bool(fleet.now.routes.prompts), lambda: fleet.changed)
 
         assert fleet.now is not now
-        assert lists.resources() is before
+        assert lists.resources(Conversation()) is before
 
 
 async def test_clients_of_one_surface_have_one_list_of_tools() -> None:

@@ -14,7 +14,7 @@ from aggregator.cli.parser.locking import APPROVE, LOCK
 from aggregator.cli.parser.login import LOGIN, LOGOUT
 from aggregator.cli.parser.options import Command
 from aggregator.cli.parser.seeing import OPEN, STATS
-from aggregator.cli.parser.serving import SERVE, STATUS, STOP
+from aggregator.cli.parser.serving import SERVE, STATUS, STOP, TOKEN
 
 DESCRIPTION = "One MCP server in front of all your others."
 
@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Command] = {
     "login": LOGIN,
     "logout": LOGOUT,
     "serve": SERVE,
+    "token": TOKEN,
     "status": STATUS,
     "stop": STOP,
     "inspect": INSPECT,

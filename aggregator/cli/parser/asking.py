@@ -7,6 +7,7 @@ from aggregator.cli.parser.options import (
     add_config,
     add_door,
     add_json,
+    add_profile,
     add_wait,
     number,
     seconds,
@@ -17,6 +18,7 @@ def _inspect(parser: argparse.ArgumentParser) -> None:
     add_config(parser, example=True)
     parser.add_argument("subject", nargs="?", metavar="SERVER or TOOL", help="what to show whole")
     add_door(parser)
+    add_profile(parser)
     parser.add_argument("--live", action="store_true", help="start all servers, and ask them")
     parser.add_argument("--watch", action="store_true", help="keep showing until interrupted")
     add_json(parser)
@@ -26,6 +28,7 @@ def _inspect(parser: argparse.ArgumentParser) -> None:
 def _search(parser: argparse.ArgumentParser) -> None:
     add_config(parser, example=True)
     add_door(parser)
+    add_profile(parser)
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what a model would ask for")
     parser.add_argument(
         "--max-results",
@@ -44,6 +47,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
 def _call(parser: argparse.ArgumentParser) -> None:
     add_config(parser, example=True)
     add_door(parser)
+    add_profile(parser)
     parser.add_argument("tool", metavar="TOOL", help="its name, as `inspect` shows it")
     parser.add_argument(
         "arguments",

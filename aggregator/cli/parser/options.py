@@ -60,6 +60,13 @@ def add_show_arguments(parser: argparse.ArgumentParser, when: str = "") -> None:
     )
 
 
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    """Let what is seen be that of one profile."""
+    parser.add_argument(
+        "--profile", type=file, metavar="NAME", help="as clients of this profile of the file see it"
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Let results be for programs."""
     parser.add_argument("--json", action="store_true", help="print JSON")

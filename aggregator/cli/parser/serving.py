@@ -2,7 +2,14 @@
 
 import argparse
 
-from aggregator.cli.parser.options import Command, add_config, add_json, add_show_arguments, file
+from aggregator.cli.parser.options import (
+    Command,
+    add_config,
+    add_json,
+    add_profile,
+    add_show_arguments,
+    file,
+)
 
 
 def _serve(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +23,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="have one process in the background serve all clients that can share servers",
     )
+    add_profile(parser)
     parser.add_argument(
         "--http", metavar="[HOST:]PORT", help="serve many clients over HTTP (host: 127.0.0.1)"
     )
@@ -47,6 +55,18 @@ def _logging(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _token(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    actions = ("add", "list", "revoke")
+    parser.add_argument("action", choices=actions, help="what to do")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="whom the token is for")
+    parser.add_argument(
+        "--profile", type=file, metavar="NAME", help="what whoever has it sees (default: all)"
+    )
+    parser.add_argument("--expires", metavar="TIME", help="how long it opens, as 30d or 12h")
+    add_json(parser)
+
+
 def _stop(_parser: argparse.ArgumentParser) -> None:
     """Take no options."""
 
@@ -57,10 +77,25 @@ SERVE = Command(
 aggregator serve                          what clients start; it speaks MCP on stdin and stdout
 aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
 aggregator serve --shared                 one process with one set of servers for all clients
+aggregator serve --profile reading        a client that sees only what this profile shows
 aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp by token
 aggregator serve --http 8765 --shared     the same, from the servers of those who share
 """,
     _serve,
+)
+
+
+TOKEN = Command(
+    "say who may come in over HTTP, and what each of them sees",
+    """
+aggregator token add anna                           prints a token that opens `serve --http`
+aggregator token add ci --profile reading --expires 30d
+aggregator token list                               whose there are, and until when
+aggregator token revoke anna                        it opens nothing any more, and its sessions end
+
+A token is shown once. What is kept of it opens nothing.
+""",
+    _token,
 )
 
 

@@ -4,7 +4,7 @@ A client of the handshake era has a session; one of the modern era says with eac
 there is to know. What is under way is known here, so that it can be waited for and ended.
 """
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -49,11 +49,15 @@ from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.pulse import Pulse
 from aggregator.upstream.http.reply import Headers, Reply
 from aggregator.upstream.http.session import Introduction, Session
-from aggregator.upstream.http.sessions import Sessions
+from aggregator.upstream.http.sessions import Owner, Sessions
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
 
 LISTEN = "subscriptions/listen"
 """The request that is only answered when the client has heard enough."""
+
+OWNER = "aggregator.owner"
+"""Where in the scope of a request it is written whose it is."""
+NOBODY = Owner()
 
 Given = Mapping[bytes, bytes]
 """The headers of a request; of those that are there twice, the first."""
@@ -88,6 +92,8 @@ class Endpoint:
         self._pulse = Pulse()
         self._group = anyio.create_task_group()
         self._under_way: dict[Exchange | Listening, bool] = {}
+        self._owners: dict[Exchange | Listening, Owner] = {}
+        """Whose the requests are that belong to no session, with which they would end."""
         self._is_leaving = False
         self._settled = Signal()
 
@@ -109,6 +115,15 @@ class Endpoint:
                 await self._settled.wait()
         for each in tuple(self._under_way):
             each.stop("closed")
+
+    def part_with(self, grants: Collection[str]) -> None:
+        """End what was begun by tokens that open nothing any more."""
+        for session in self.sessions.known():
+            if session.owner.grant in grants:
+                self.sessions.end(session)
+        for exchange, owner in tuple(self._owners.items()):
+            if owner.grant in grants:
+                exchange.stop("closed")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -160,7 +175,7 @@ class Endpoint:
         elif is_modern:
             await self._speak_alone(scope, send, given, message)
         elif isinstance(message, JSONRPCRequest) and _opens(message, given):
-            await self._shake_hands(scope, send, given, message)
+            await self._shake_hands(scope, send, message)
         elif (session := await self._session(scope, send, given)) is not None:
             await self._speak_in(session, scope, send, message)
 
@@ -185,15 +200,17 @@ class Endpoint:
             await reply.end(*rejection(route, message.id))
             return
         exchange = Exchange(message, request, reply)
-        with (
-            self._answering(exchange, reply, lasts=message.method == LISTEN),
-            presence(scope).telling(partial(exchange.stop, "gone")),
-        ):
-            await self._modern.answer(exchange, route, reply)
+        self._owners[exchange] = _owner(scope)
+        try:
+            with (
+                self._answering(exchange, reply, lasts=message.method == LISTEN),
+                presence(scope).telling(partial(exchange.stop, "gone")),
+            ):
+                await self._modern.answer(exchange, route, reply)
+        finally:
+            del self._owners[exchange]
 
-    async def _shake_hands(
-        self, scope: Scope, send: Send, given: Given, message: JSONRPCRequest
-    ) -> None:
+    async def _shake_hands(self, scope: Scope, send: Send, message: JSONRPCRequest) -> None:
         """Settle with a new client how it is spoken to, and open a session for it."""
         reply = Reply(send)
         exchange = Exchange(message, Request(scope), reply)
@@ -204,13 +221,13 @@ class Endpoint:
             await reply.end(encoded(answer) if answer else None)
             return
         introduction = Introduction(client, connection.protocol_version)
-        session = await self.begin(uuid4().hex, introduction, _owner(scope, given))
+        session = await self.begin(uuid4().hex, introduction, _owner(scope))
         if session is None:
             await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
         else:
             await Reply(send, session.headers).end(encoded(answer))
 
-    async def begin(self, key: str, introduction: Introduction, owner: object) -> Session | None:
+    async def begin(self, key: str, introduction: Introduction, owner: Owner) -> Session | None:
         """Open a session, unless there are too many: all that it needs to be known by is given."""
         if not self.sessions.make_room():
             return None
@@ -233,7 +250,7 @@ class Endpoint:
             return None
         session = self.sessions.get(key.decode("latin-1"))
         # Whoever has learnt the id of another's session learns no more by it than that.
-        if session is None or session.owner != _owner(scope, given):
+        if session is None or session.owner != _owner(scope):
             await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
             return None
         return session
@@ -295,9 +312,9 @@ def _opens(message: JSONRPCRequest, given: Given) -> bool:
     return message.method == "initialize" and b"mcp-session-id" not in given
 
 
-def _owner(scope: Scope, given: Given) -> object:
-    """Return who sends a request: whom the door has let in, by name or else by its token."""
-    return scope.get("user", given.get(b"authorization"))
+def _owner(scope: Scope) -> Owner:
+    """Return whose a request is, as the door has found it."""
+    return scope.get(OWNER, NOBODY)
 
 
 def _check_length(length: bytes) -> None:

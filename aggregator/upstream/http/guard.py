@@ -14,6 +14,7 @@ from http import HTTPStatus
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aggregator.upstream.http.keys import GRANT, Keys
 from aggregator.upstream.http.strangers import Strangers
 
 logger = logging.getLogger(__name__)
@@ -82,17 +83,24 @@ class Refusal:
 
 
 def refusal(
-    headers: Headers, policy: Policy, *, address: str | None = None, is_open: bool = False
+    headers: Headers,
+    policy: Policy,
+    *,
+    address: str | None = None,
+    is_open: bool = False,
+    is_known: bool = False,
 ) -> Refusal | None:
     """Say why a request that arrived at an address is not let in; `None` if it is.
 
-    What is open needs no token, but it is still for nobody else's pages.
+    What is open needs no token, but it is still for nobody else's pages; nor does one need our own
+    who is known by another.
     """
+    needs_token = not is_open and not is_known
     return (
         _two_lengths(headers)
         or _wrong_host(_all(headers, b"host"), policy, address)
         or _wrong_origin(headers, policy, address)
-        or (None if is_open else _wrong_token(_all(headers, b"authorization"), policy.token))
+        or (_wrong_token(_all(headers, b"authorization"), policy.token) if needs_token else None)
     )
 
 
@@ -106,8 +114,10 @@ class Guard:
         *,
         open_paths: Iterable[str] = (),
         strangers: Strangers | None = None,
+        keys: Keys | None = None,
     ) -> None:
         self._app = app
+        self._keys = keys or Keys(None)
         self._strangers = strangers
         self._policy = policy
         self._open_paths = frozenset(open_paths)
@@ -118,8 +128,17 @@ class Guard:
         if scope["type"] != "http":
             return
         is_open = scope["path"] in self._open_paths
-        found = refusal(scope["headers"], self._policy, address=_address(scope), is_open=is_open)
+        grant = self._keys.known(presented(_all(scope["headers"], b"authorization")))
+        found = refusal(
+            scope["headers"],
+            self._policy,
+            address=_address(scope),
+            is_open=is_open,
+            is_known=grant is not None,
+        )
         if found is None:
+            if grant is not None:
+                scope[GRANT] = grant
             if self._strangers is not None and not is_open and scope.get("client"):
                 self._strangers.release(scope["client"])
             await self._app(scope, receive, send)
@@ -182,13 +201,18 @@ def _wrong_token(given: Sequence[str], token: str | None) -> Refusal | None:
     if not given:
         advice = f"it has no token; {_WAY_IN}"
         return Refusal(HTTPStatus.UNAUTHORIZED, "A token is required", advice, _CHALLENGE)
-    match = _BEARER.fullmatch(given[0])
-    presented = match[1].encode("latin-1", "replace") if match else b""
-    if len(given) == 1 and hmac.compare_digest(presented, token.encode()):
+    shown = presented(given).encode("latin-1", "replace")
+    if hmac.compare_digest(shown, token.encode()):
         return None
     invalid = f'{_CHALLENGE}, error="invalid_token"'
     advice = f"it has another token; {_WAY_IN}"
     return Refusal(HTTPStatus.UNAUTHORIZED, "The token is not the right one", advice, invalid)
+
+
+def presented(given: Sequence[str]) -> str:
+    """Return the token that a request shows; nothing if it shows none, or several."""
+    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+    return match[1] if match else ""
 
 
 _WAY_IN = (

@@ -15,6 +15,7 @@ from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.descriptors import limit
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
+from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
 from aggregator.upstream.http.strangers import Strangers
@@ -28,6 +29,8 @@ HANG_UP_TIME = 1
 MAX_CONNECTIONS = 2000
 """Connections at a time; more are answered 503."""
 MAX_HEADER_BYTES = 64 * 1024
+LOOK = 1.0
+"""Seconds between two looks at the file of tokens."""
 
 Say = Callable[[str], None]
 """Tells the person who started us something."""
@@ -44,6 +47,10 @@ class Access:
     """The token itself, where it is given to us and no file is needed."""
     names: tuple[str, ...] = ()
     """Further names by which clients may know this host."""
+    profile: str | None = None
+    """What all clients see, if there is to be no choice."""
+    keys: Keys = field(default_factory=lambda: Keys(None), repr=False)
+    """The tokens with names, which open the door as well."""
     say: Say = field(default=lambda _text: None)
     is_fast: bool = HAS_HTTPTOOLS
     """Whether requests are read by a compiled parser."""
@@ -92,10 +99,17 @@ class Listener:
             access.max_sessions,
             access.stats,
             shows_arguments=access.shows_arguments,
+            profile=access.profile,
         )
         files = limit()
         strangers = Strangers.among(files)
-        guard = Guard(site, self._policy(), open_paths=site.open_paths, strangers=strangers)
+        guard = Guard(
+            site,
+            self._policy(),
+            open_paths=site.open_paths,
+            strangers=strangers,
+            keys=access.keys,
+        )
         protocol = impatient(access.patience, strangers, is_fast=access.is_fast)
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
@@ -106,7 +120,10 @@ class Listener:
             async with site.endpoint.open(), anyio.create_task_group() as group:
                 group.start_soon(_serve, server, self._socket, stop)
                 self.greet()
-                await stop.wait()
+                async with anyio.create_task_group() as watching:
+                    watching.start_soon(_follow, access.keys, site)
+                    await stop.wait()
+                    watching.cancel_scope.cancel()
                 await site.drain(DRAIN_TIME)
                 server.should_exit = True
 
@@ -125,6 +142,8 @@ class Listener:
             "names": list(access.names),
             "stats": access.stats and str(access.stats),
             "shows_arguments": access.shows_arguments,
+            "profile": access.profile,
+            "ring": access.keys.place,
         }
 
     def close(self) -> None:
@@ -164,6 +183,17 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+async def _follow(keys: Keys, site: Site) -> None:
+    """Part with whoever came in by a token that has been revoked, or has expired."""
+    valid = keys.valid
+    while True:
+        await anyio.sleep(LOOK)
+        keys.look()
+        before, valid = valid, keys.valid
+        if gone := before - valid:
+            site.part_with(gone)
 
 
 async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> None:

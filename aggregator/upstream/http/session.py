@@ -29,6 +29,7 @@ from aggregator.signals import Signal
 from aggregator.upstream.http.exchange import Exchange, Listening, notification
 from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.reply import Reply
+from aggregator.upstream.http.sessions import Owner
 
 IDLE_TIME = 30 * 60.0
 """Seconds after which a session without requests and without a stream is ended."""
@@ -48,7 +49,7 @@ class Session:
     """Answers one client; it is also how that client is reached outside of its requests."""
 
     def __init__(
-        self, key: str, introduction: Introduction, owner: object, server: Server[Any]
+        self, key: str, introduction: Introduction, owner: Owner, server: Server[Any]
     ) -> None:
         self.key = key
         self.owner = owner

@@ -2,10 +2,19 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 MAX_OPENING = 100
 """Sessions that there may be beside the most there are to be, while none of them is idle."""
+
+
+class Owner(NamedTuple):
+    """Whose a session or a request is: nobody else may use it."""
+
+    profile: str | None = None
+    """What it was begun to see."""
+    grant: str | None = None
+    """What is kept of the token that it was begun with, if that has a name."""
 
 
 class Endable(Protocol):
@@ -51,6 +60,10 @@ class Sessions(Generic[S]):
     def get(self, key: str) -> S | None:
         """Return one, if there is such a one."""
         return self._known.get(key)
+
+    def known(self) -> tuple[S, ...]:
+        """Return all there are."""
+        return tuple(self._known.values())
 
     def make_room(self) -> bool:
         """End the one that has been idle longest if there are too many; say if there is room."""

@@ -4,7 +4,7 @@ Nothing here takes a command, a URL or the definition of a server.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from pathlib import Path
 
@@ -17,17 +17,24 @@ from starlette.types import Receive, Scope, Send
 
 from aggregator.catalog import Pending
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
+from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.binding import PROTOCOL
-from aggregator.upstream.http.endpoint import Endpoint
+from aggregator.upstream.http.endpoint import OWNER, Endpoint
+from aggregator.upstream.http.keys import GRANT, Token
 from aggregator.upstream.http.page.activity import Activity, Confided
 from aggregator.upstream.http.page.files import read_files
 from aggregator.upstream.http.page.following import ACTIVITY, Following
 from aggregator.upstream.http.page.saved import STATS, Saved
+from aggregator.upstream.http.profiles import profile_at
+from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.server import Upstream
 
 ALIVE = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
+
+OF_ALL = frozenset((METRICS, ACTIVITY, STATS))
+"""What is told of all servers, and so to nobody whose profile hides some."""
 
 MAX_SESSIONS = 1000
 """Sessions of handshake clients at a time; for one more, the longest idle is ended."""
@@ -45,8 +52,11 @@ class Site:
         stats: Path | None = None,
         *,
         shows_arguments: bool = False,
+        profile: str | None = None,
     ) -> None:
         self._upstream = upstream
+        self._profile = profile
+        """What all clients see, if there is no choice."""
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
         self.endpoint = Endpoint(upstream, max_sessions)
@@ -54,7 +64,7 @@ class Site:
         self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
         """Hears what happens, for whoever looks at the page."""
         self._following = Following(self.activity, fleet.stream.name)
-        self._followers: set[anyio.CancelScope] = set()
+        self._followers: dict[anyio.CancelScope, str | None] = {}
         files, reading = read_files(), frozenset(("GET", "HEAD"))
         self.open_paths = frozenset((ALIVE, READY, *files))
         """What needs no token."""
@@ -72,6 +82,7 @@ class Site:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        scope = self._chosen(scope)
         methods, endpoint = self.routes.get(scope["path"], (frozenset[str](), _nowhere))
         if methods and scope["method"] not in methods:
             allowed = {"allow": ", ".join(sorted(methods))}
@@ -79,6 +90,29 @@ class Site:
         elif self._is_closing and endpoint == self._speak:
             endpoint = _leaving
         await endpoint(scope, receive, send)
+
+    def _chosen(self, scope: Scope) -> Scope:
+        """Return a request to the address of a profile as one that has chosen it."""
+        profiles = self._upstream.fleet.now.config.settings.profiles
+        grant: Token | None = scope.get(GRANT)
+        bound = grant and grant.profile
+        only = bound or self._profile
+        if bound is not None and self._profile not in (None, bound):
+            return {**scope, "path": ""}
+        if only is not None and scope["path"] in OF_ALL:
+            return {**scope, "path": ""}
+        chosen = profile_at(scope["path"], profiles, only)
+        if chosen is None:
+            return scope
+        owner = Owner(chosen.profile, grant and grant.digest)
+        return {**scope, "path": PROTOCOL, PROFILE: chosen.profile, OWNER: owner}
+
+    def part_with(self, grants: Collection[str]) -> None:
+        """End what was begun by tokens that open nothing any more."""
+        self.endpoint.part_with(grants)
+        for follower, grant in tuple(self._followers.items()):
+            if grant in grants:
+                follower.cancel()
 
     async def drain(self, patience: float) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
@@ -88,7 +122,7 @@ class Site:
             follower.cancel()
 
     async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._upstream.grows_lists:
+        if self._upstream.grows_lists(scope.get(PROFILE)):
             version = _version(scope)
             if version not in (None, *HANDSHAKE_PROTOCOL_VERSIONS):
                 await _declined(version or "")(scope, receive, send)
@@ -97,11 +131,12 @@ class Site:
 
     async def _follow(self, scope: Scope, receive: Receive, send: Send) -> None:
         with anyio.CancelScope() as follower:
-            self._followers.add(follower)
+            grant: Token | None = scope.get(GRANT)
+            self._followers[follower] = grant and grant.digest
             try:
                 await self._following(scope, receive, send)
             finally:
-                self._followers.discard(follower)
+                del self._followers[follower]
 
     async def _alive(self, scope: Scope, receive: Receive, send: Send) -> None:
         await JSONResponse({"status": "alive"})(scope, receive, send)

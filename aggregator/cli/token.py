@@ -1,0 +1,125 @@
+"""`aggregator token`: who may come in over HTTP, and what each of them sees."""
+
+import argparse
+import re
+import time
+from pathlib import Path
+
+from aggregator.cli.config_file import config_path, read_config
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.pages import as_json, columns
+from aggregator.config.quantities import seconds
+from aggregator.memory import state_path
+from aggregator.upstream.http.binding import BindingError
+from aggregator.upstream.http.keys import Ring, Token
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}", re.ASCII)
+_LONGEST = 10 * 365 * 86_400.0
+
+
+def ring_of(path: Path, environment: Environment) -> Ring:
+    """Return where the tokens for a configuration are kept.
+
+    Raises:
+        CommandError: There is no place for them.
+    """
+    state = state_path(environment.variables, environment.platform)
+    if state is None:
+        raise CommandError("there is no place for tokens", "Set HOME or XDG_STATE_HOME")
+    return Ring(state.with_name("http-tokens.json"), str(path.absolute()))
+
+
+def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    """Make a token, list those there are, or end one."""
+    ring = ring_of(config_path(options.config, environment), environment)
+    try:
+        match options.action:
+            case "add":
+                return _add(ring, options, environment)
+            case "revoke":
+                return _revoke(ring, options, environment)
+            case _:
+                return _list(ring, options, environment)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint) from error
+
+
+def _add(ring: Ring, options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    name = _name(options)
+    # Only what can be served is worth a token, and a profile that is not there would show nothing.
+    read_config(options, environment, quiet=True)
+    expires = None if options.expires is None else time.time() + _duration(options.expires)
+    token = ring.add(name, options.profile, expires)
+    environment.say(token)
+    sees = f"sees what the profile `{options.profile}` shows" if options.profile else "sees all"
+    environment.note(
+        f"That is the token of `{name}`, which {sees}; it is not shown again, and nobody here "
+        "knows it from now on"
+    )
+    return ExitStatus.FINE
+
+
+def _revoke(ring: Ring, options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    name = _name(options)
+    if not ring.revoke(name):
+        raise CommandError(
+            f"there is no token `{name}`", "`aggregator token list` lists them", ExitStatus.UNKNOWN
+        )
+    environment.note(f"The token of `{name}` opens nothing any more, and its sessions end")
+    return ExitStatus.FINE
+
+
+def _list(ring: Ring, options: argparse.Namespace, environment: Environment) -> ExitStatus:
+    tokens, now = ring.tokens(), time.time()
+    if options.json:
+        facts = [_facts(each, now) for each in tokens]
+        environment.say(as_json({"tokens": facts}))
+    elif not tokens:
+        environment.say("There are no tokens but the door's own; `aggregator token add NAME`")
+    else:
+        rows = [
+            [each.name, each.profile or "", _day(each.made), _end(each, now)] for each in tokens
+        ]
+        environment.say(columns(["name", "profile", "made", "expires"], rows, environment.paper))
+    return ExitStatus.FINE
+
+
+def _facts(token: Token, now: float) -> dict[str, object]:
+    return {
+        "name": token.name,
+        "profile": token.profile,
+        "made": token.made,
+        "expires": token.expires,
+        "expired": not token.opens_at(now),
+    }
+
+
+def _end(token: Token, now: float) -> str:
+    if token.expires is None:
+        return "never"
+    return _day(token.expires) if token.opens_at(now) else f"{_day(token.expires)} (has expired)"
+
+
+def _day(moment: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(moment))
+
+
+def _name(options: argparse.Namespace) -> str:
+    name: str | None = options.name
+    if name is None or not _NAME.fullmatch(name):
+        problem = "a name is needed" if name is None else f"`{name[:80]}` is not allowed as a name"
+        hint = "Use at most 64 letters, digits, `-`, `_`, `.` and `@`: `aggregator token add anna`"
+        raise CommandError(problem, hint, ExitStatus.USAGE)
+    return name
+
+
+def _duration(text: str) -> float:
+    try:
+        found = seconds(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= _LONGEST:
+        raise CommandError(
+            f"`{text}` is not how long a token can last", "Write `30d` or `12h`", ExitStatus.USAGE
+        )
+    return found

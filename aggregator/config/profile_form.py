@@ -1,0 +1,86 @@
+"""The keys of a profile in `servers.yaml`, and the value they make."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from aggregator.clients import SurfaceChoice
+from aggregator.config import values
+from aggregator.config.mode import ToolSearchMode
+from aggregator.config.notation import AllOrSome, Globs, Mode
+from aggregator.config.profile import Profile
+from aggregator.config.rules import EVERYTHING
+from aggregator.config.sheet import Kinds, Sheet, Words, problem
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+
+
+def _profile_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise problem(
+            "has a name that cannot stand in an address: use at most 64 letters, digits, `-`, `_` "
+            "and `.`, and begin with a letter or digit"
+        )
+    return value
+
+
+ProfileName = Annotated[str, AfterValidator(_profile_name)]
+
+
+def _without_keys(value: object) -> object:
+    return {} if value is None else value
+
+
+class ProfileForm(Sheet):
+    """What one kind of client sees; the rest does not exist for it."""
+
+    description: str = Field("", description="What it is for, in one line for people.")
+    servers: Globs = Field(EVERYTHING, description="The servers it shows: names or globs.")
+    allow: Globs = Field(
+        EVERYTHING, description="The tools and prompts it shows: names or globs, as under `tools`."
+    )
+    deny: Globs = Field((), description="Those it does not show, whatever `allow` says.")
+    read_only: bool = Field(
+        False, description="Whether it shows only tools that are known to change nothing."
+    )
+    resources: bool = Field(
+        True,
+        description="Whether it shows resources and skills of the servers that it allows whole.",
+    )
+    skills: bool | None = Field(
+        None,
+        description="Whether it shows the skills on this machine; by default where neither "
+        "`servers` nor `allow` is written.",
+    )
+    always_load: AllOrSome | None = Field(
+        None, description="Tools shown without a search, in place of what the servers say."
+    )
+    clients: Words = Field(
+        (), description="Clients it is for, by the names they give themselves; no protection."
+    )
+    tool_search: Mode | None = Field(None, description="As at the top, for this profile.")
+    surface: SurfaceChoice | None = Field(None, description="As at the top, for this profile.")
+    max_results: int | None = Field(
+        None, ge=1, le=values.MAX_RESULTS, description="As at the top, for this profile."
+    )
+    max_result_chars: int | None = Field(
+        None, ge=1_000, le=1_000_000, description="As at the top, for this profile."
+    )
+    max_loaded: int | None = Field(
+        None, ge=1, le=10_000, description="As at the top, for this profile."
+    )
+    find: Kinds | None = Field(None, description="As at the top, for this profile.")
+
+
+NamedProfile = Annotated[ProfileForm, BeforeValidator(_without_keys)]
+"""A profile under its name, with nothing under it if it is to show everything."""
+
+
+def profile_of(name: str, form: ProfileForm, tool_search: ToolSearchMode | None) -> Profile:
+    """Return the value of a form; the environment may have said how tools are searched."""
+    is_narrow = form.servers != EVERYTHING or form.allow != EVERYTHING
+    values = form.model_dump(exclude={"skills", "tool_search"})
+    skills = not is_narrow if form.skills is None else form.skills
+    mode = None if form.tool_search is None else tool_search or form.tool_search
+    return Profile(name, skills=skills, tool_search=mode, **values)

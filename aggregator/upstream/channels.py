@@ -1,0 +1,93 @@
+"""Telling modern clients that listen of what changed, those of each profile of what they see."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+import mcp_types as types
+from mcp.server.subscriptions import (
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+from mcp.shared.subscriptions import ServerEvent
+
+from aggregator.signals import Signal
+from aggregator.upstream.announcing import Subject, Wait, announce
+from aggregator.upstream.bus import Bus
+from aggregator.upstream.caller import Context
+from aggregator.upstream.watches import Watcher
+
+Tell = Callable[[], Awaitable[None]]
+"""Tells one client, or all that listen, that a list changed."""
+
+
+class Channel:
+    """All modern clients of one profile that listen."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._bus = Bus()
+        self._listener = ListenHandler(self._bus)
+        self.watcher = watcher
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Tell a client of what it asks to be told of, for as long as it listens."""
+        return await self._listener(ctx, params)
+
+    def greet_next(self) -> None:
+        """Have whoever is the next to listen told that the list of tools has changed."""
+        self._bus.greet_next(ToolsListChanged())
+
+    def telling(self, event: ServerEvent) -> Tell:
+        """Return what tells all who listen of something."""
+        return lambda: self._bus.publish(event)
+
+    async def run(self, changed: Wait, subjects: Sequence[Subject]) -> None:
+        """Tell of changes until cancelled."""
+
+        async def updated(uri: str) -> None:
+            await self._bus.publish(ResourceUpdated(uri))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.watcher.run, updated)
+            await announce(changed, subjects)
+
+
+TOOLS, PROMPTS, RESOURCES = ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()
+
+
+class Channels:
+    """The channel of each profile whose clients listen."""
+
+    def __init__(
+        self,
+        begin: Callable[[str | None], Channel],
+        subjects: Callable[[str | None, Channel], Sequence[Subject]],
+    ) -> None:
+        self._begin = begin
+        self._subjects = subjects
+        self._known: dict[str | None, Channel] = {}
+        self._arrivals: list[str | None] = []
+        self._arrived = Signal()
+
+    def of(self, profile: str | None) -> Channel:
+        """Return the channel of a profile, from here on if there was none."""
+        if profile not in self._known:
+            self._known[profile] = self._begin(profile)
+            self._arrivals.append(profile)
+            self._arrived.send()
+        return self._known[profile]
+
+    async def run(self, changed: Wait) -> None:
+        """Tell whoever listens of changes until cancelled."""
+        self.of(None)
+        async with anyio.create_task_group() as group:
+            while True:
+                for profile in self._arrivals:
+                    channel = self._known[profile]
+                    group.start_soon(channel.run, changed, self._subjects(profile, channel))
+                self._arrivals.clear()
+                await self._arrived.wait()

@@ -1,0 +1,50 @@
+"""What each client sees of whatever is known: its profile's part, and logins where it can."""
+
+from functools import partial
+
+from aggregator.fleet.now import Now
+from aggregator.fleet.panes import Panes
+from aggregator.names import ServerName
+from aggregator.upstream.inviting import Inviting, Outlook
+
+
+class Outlooks:
+    """The outlook of every kind of client, each of them worked out once at each change."""
+
+    def __init__(self, panes: Panes, *, invites: bool) -> None:
+        self._panes = panes
+        self._invites = invites
+        """Whether anybody can log in here at all."""
+        self._known: dict[tuple[str | None, bool], Outlook] = {}
+
+    def of(self, profile: str | None, *, can_log_in: bool) -> Outlook:
+        """Return what clients of a profile see, who can or cannot show a person a page."""
+        key = profile, can_log_in and self._invites
+        if key not in self._known:
+            self._known[key] = self._made(*key)
+        return self._known[key]
+
+    def shows(self, profile: str | None, server: ServerName, now: Now) -> bool:
+        """Whether a server exists for clients of a profile."""
+        return profile is None or server in self._panes.seen(profile, now).config.servers
+
+    def reads(self, profile: str | None, server: ServerName, now: Now) -> bool:
+        """Whether resources of a server exist for clients of a profile."""
+        if profile is None:
+            return True
+        narrowed = self._panes.seen(profile, now)
+        return server in narrowed.config.servers and server not in narrowed.routes.closed
+
+    def _made(self, profile: str | None, can_log_in: bool) -> Outlook:
+        narrowed = partial(self._panes.seen, profile)
+        if not can_log_in:
+            return narrowed
+        inviting = Inviting()
+
+        def outlook(now: Now) -> Now:
+            chosen = None if profile is None else now.config.settings.profiles.get(profile)
+            # To log in changes something.
+            is_reading = chosen is not None and chosen.read_only
+            return narrowed(now) if is_reading else inviting(narrowed(now))
+
+        return outlook

@@ -1,0 +1,70 @@
+"""`aggregator token`: make, list and end what opens the door over HTTP."""
+
+import json
+
+import pytest
+
+from aggregator.cli.environment import ExitStatus
+from tests.cli.shell import Shell
+
+FILE = "servers: {}\nprofiles: {reading: {}}\n"
+
+
+def test_a_token_is_shown_once_and_listed_without_it(shell: Shell) -> None:
+    shell.write_servers(FILE)
+
+    made = shell.run("token", "add", "anna", "--profile", "reading", "--expires", "30d")
+    listed = shell.run("token", "list")
+    (facts,) = json.loads(shell.run("token", "list", "--json").out)["tokens"]
+
+    token = made.out.strip()
+    assert token.startswith("agg_")
+    assert "it is not shown again" in made.err
+    assert token not in listed.out
+    assert listed.out.splitlines()[1].split()[:2] == ["anna", "reading"]
+    assert round(facts["expires"] - facts["made"]) == 30 * 86_400
+    assert facts["expired"] is False
+
+
+def test_a_token_is_revoked_by_its_name(shell: Shell) -> None:
+    shell.write_servers(FILE)
+    shell.run("token", "add", "anna")
+
+    assert shell.run("token", "revoke", "anna").status is ExitStatus.FINE
+    again = shell.run("token", "revoke", "anna")
+
+    assert again.status is ExitStatus.UNKNOWN
+    assert "there is no token `anna`" in again.err
+    assert "There are no tokens" in shell.run("token", "list").out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["add"], "a name is needed"),
+        (["add", "a b"], "`a b` is not allowed as a name"),
+        (["add", "anna", "--expires", "soon"], "`soon` is not how long a token can last"),
+        (["add", "anna", "--expires", "0s"], "`0s` is not how long a token can last"),
+        (["add", "anna", "--profile", "raeding"], "has no profile `raeding`"),
+        (["revoke"], "a name is needed"),
+    ],
+)
+def test_what_makes_no_sense_makes_no_token(shell: Shell, words: list[str], problem: str) -> None:
+    shell.write_servers(FILE)
+
+    ran = shell.run("token", *words)
+
+    assert ran.status is ExitStatus.USAGE
+    assert problem in ran.err
+    assert json.loads(shell.run("token", "list", "--json").out)["tokens"] == []
+
+
+def test_there_is_one_of_a_name(shell: Shell) -> None:
+    shell.write_servers(FILE)
+    shell.run("token", "add", "anna")
+
+    ran = shell.run("token", "add", "anna")
+
+    assert ran.status is ExitStatus.ERROR
+    assert "there is a token `anna` already" in ran.err
+    assert "aggregator token revoke anna" in ran.err
