@@ -10,7 +10,7 @@ from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import Address, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
-from aggregator.downstream.http.wire import MAX_HEAD_BYTES
+from aggregator.downstream.http.wire import MAX_HEAD_BYTES, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.patience import PATIENCE
 
@@ -292,3 +292,27 @@ async def test_a_header_that_would_end_before_its_time_is_not_sent() -> None:
 
     assert not caught.value.undelivered.may_have_run
     assert all(not visit.pieces for visit in server.visits)
+
+
+def said(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+
+
+FULL = READ_BYTES - len(said(b"")) - len(str(READ_BYTES)) + 1
+"""Bytes of a body that is read to its end with the last byte that is wanted at once."""
+
+
+@pytest.mark.parametrize("first", [said(b"1"), said(b"1" * FULL)], ids=["short", "full"])
+@pytest.mark.parametrize("more", [said(b"planted"), b"rest"], ids=["answer", "rubbish"])
+async def test_what_comes_behind_a_response_is_not_read_as_the_next(
+    first: bytes, more: bytes
+) -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(first + more if visit.number == 0 else said(b"2"))
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        await post(endpoint)
+        assert await post(endpoint) == (200, b"2")
+        assert len(server.visits) == 2
