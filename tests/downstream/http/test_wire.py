@@ -8,7 +8,7 @@ import anyio.abc
 import pytest
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
-from aggregator.downstream.http.endpoint import Address, Endpoint, open_endpoint
+from aggregator.downstream.http.endpoint import MAX_COOKIES, Address, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
 from aggregator.downstream.http.wire import MAX_HEAD_BYTES, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
@@ -316,3 +316,21 @@ async def test_what_comes_behind_a_response_is_not_read_as_the_next(
         await post(endpoint)
         assert await post(endpoint) == (200, b"2")
         assert len(server.visits) == 2
+
+
+async def test_cookies_without_end_are_not_all_sent_back() -> None:
+    async def answer(visit: Visit) -> None:
+        for number in range(4):
+            await visit.read()
+            lines = (b"set-cookie: c%d-%d=1\r\n" % (number, each) for each in range(50))
+            head, _, body = OK.partition(b"\r\n\r\n")
+            await visit.say(b"".join((head, b"\r\n", *lines, b"\r\n", body)))
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        for _ in range(4):
+            await post(endpoint)
+
+    sent = [piece.count(b"=1") for piece in server.visits[0].pieces]
+    assert sent[:2] == [0, 50]
+    assert max(sent) <= MAX_COOKIES
