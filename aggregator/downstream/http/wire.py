@@ -13,6 +13,7 @@ from socket import socket
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import h11
 import httpx2
 from anyio.streams.tls import TLSAttribute, TLSStream
@@ -21,6 +22,8 @@ MAX_HEAD_BYTES = 100 * 1024
 """Bytes that the head of a response may have."""
 READ_BYTES = 64 * 1024
 """Bytes that are read at once."""
+EVENTS_AT_ONCE = 200
+"""Pieces of responses after which others have their turn: each may be a single byte."""
 SMALL_BYTES = 16 * 1024
 """Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
 
@@ -189,6 +192,7 @@ class _Connection:
         self._patience = patience
         self._last_read = 0
         """Bytes that came last; where they are as many as were wanted, others may wait behind."""
+        self._events = 0
         self._socket = _raw(stream)
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
 
@@ -285,6 +289,9 @@ class _Connection:
         return event
 
     async def _event(self) -> h11.Event:
+        self._events += 1
+        if self._events % EVENTS_AT_ONCE == 0:
+            await anyio.lowlevel.checkpoint()
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(await self._read())
