@@ -92,7 +92,8 @@ def _register(
         if client.name not in here:
             continue
         options = argparse.Namespace(
-            shared=False,
+            shared=None,
+            http=None,
             client=client.name,
             scope=None,
             name=USUAL_NAME,

@@ -71,7 +71,9 @@ class Remote(Peer):
             token = f"Set `{TOKEN_VARIABLE}` to its token, or name its file with `--token-file`"
             if self._token:
                 token = f"The token that it was shown is not its own. {token}"
-            hints = {401: token, 403: token, 404: f"An aggregator serves at `{self._place}/mcp`"}
+            astray = f"An aggregator serves at `{self._place}/mcp`"
+            # At the address itself there is a page, which can only be looked at.
+            hints = {401: token, 403: token, 404: astray, 405: astray}
             said = f"`{self._place}` refused: {error.code} {error.reason}"
             return CommandError(said, hints.get(error.code), ExitStatus.UNREACHED)
 

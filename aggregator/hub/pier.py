@@ -20,6 +20,8 @@ from aggregator.upstream.server import Upstream
 LINGER = 600.0
 """Seconds that servers wait for the next client after the last has left."""
 
+RELOADED_WITHIN = 2.0
+"""Seconds that whoever comes after an edit waits for it to be applied."""
 READ_WITHIN = 1.0
 """Seconds that a file may take to be read for one client, where it is a pipe."""
 
@@ -142,6 +144,10 @@ class Pier:
         if again is None or not again.is_like(resolved):
             return False
         self.orders.reload()
+        # Who comes with what is new is to find it.
+        with anyio.move_on_after(RELOADED_WITHIN):
+            while not self.resolved.is_like(resolved):
+                await self._changed.wait()
         return True
 
     async def _until_left(self) -> None:
@@ -166,6 +172,7 @@ class Pier:
         """Part with those for whom it does, and with whoever has come since that was found out."""
         self._told(config)
         self.resolved = Resolved(config, self.resolved.variables)
+        self._changed.send()
         for session in self.sessions:
             is_same = session.hello.variables == self.resolved.variables
             if not is_same and session not in self._at_home:

@@ -22,8 +22,8 @@ async def keep_learning(directory: Path, config: Path, teach: Callable[[Experien
     """Teach what is known now, and again what is known later, until cancelled."""
     await anyio.sleep(FIRST)
     while True:
-        # Where no thread can be started, it waits for the next time.
-        with suppress(RuntimeError):
+        # Without a thread or a file to be had it waits for the next time, and nobody ends for it.
+        with suppress(OSError, RuntimeError, ImportError):
             learned = await to_thread.run_sync(
                 experience, directory, config, abandon_on_cancel=True
             )

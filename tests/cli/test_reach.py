@@ -24,7 +24,7 @@ def test_a_running_server_is_inspected_with_the_token_of_its_owner(shell: Shell)
     assert [server["name"] for server in json.loads(owner.out)["servers"]] == ["test"]
     assert tool.out.startswith("test__echo (test, deferred")
     assert owner.err == tool.err == ""
-    assert "refused: 404" in astray.err
+    assert "refused: 405" in astray.err
     assert f"hint: An aggregator serves at `{url}`" in astray.err
     assert stranger.status is ExitStatus.UNREACHED
     assert "refused: 401" in stranger.err

@@ -75,6 +75,8 @@ ELSEWHERE = {
     "aggregator lock": "writes beside the configuration; `tests/cli` does it",
     "aggregator approve notes": "needs something that differs; `tests/cli` has it",
     "aggregator stats": "needs something that was counted; `tests/cli` has it",
+    "aggregator open": "serves until it is told to stop; `tests/cli` and `tests/page` do it",
+    "aggregator open --example": "the same",
     "aggregator status": "needs a hub; `tests/hub` has one",
     "serve --shared": "starts a hub; `tests/hub` does it",
     "aggregator secret set BOARD_TOKEN": "needs a keyring; `tests/cli` has one",

@@ -112,7 +112,7 @@ def test_input_schemas_are_plain_objects_that_every_client_accepts():
         assert not {"anyOf", "oneOf", "$ref", "$defs"} & set(str(schema).replace("'", " ").split())
 
 
-@pytest.mark.parametrize(("setting", "number"), [("", 5), ("maxResults: 12", 12)])
+@pytest.mark.parametrize(("setting", "number"), [("", 8), ("maxResults: 12", 12)])
 def test_the_default_that_is_told_is_the_one_that_is_configured(setting: str, number: int):
     settings = config_of(f"servers: {{}}\n{setting}").settings
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from http.cookiejar import Cookie, CookieJar
 from pathlib import Path
 
 import anyio.to_thread
@@ -26,6 +27,8 @@ KEEPING_METHOD = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 """Redirects after which a request is what it was before."""
 MAX_REDIRECTS = 5
 """Redirects within the origin that are followed for one request."""
+MAX_COOKIES = 64
+"""Cookies that are kept of one server: gateways that route by some need one or two."""
 ERROR_BYTES = 64 * 1024
 """Bytes read of the body of a refusal."""
 
@@ -242,6 +245,16 @@ class Endpoint:
         return url is self.url or _is_same_origin(self.url, url)
 
 
+class _FewCookies(CookieJar):
+    """Cookies of a server, which are looked through for each request to it."""
+
+    def set_cookie(self, cookie: Cookie) -> None:
+        """Keep one; who sets too many loses those before it."""
+        if len(self) >= MAX_COOKIES:
+            self.clear()
+        super().set_cookie(cookie)
+
+
 @asynccontextmanager
 async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
     """Keep connections to an address for the length of the block.
@@ -262,6 +275,7 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         transport=transport,
         trust_env=False,
         headers=_headers(address.headers),
+        cookies=_FewCookies(),
         # How long an answer may take is for the caller to say.
         timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
     ) as client:

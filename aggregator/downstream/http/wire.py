@@ -13,14 +13,17 @@ from socket import socket
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import h11
 import httpx2
-from anyio.streams.tls import TLSStream
+from anyio.streams.tls import TLSAttribute, TLSStream
 
 MAX_HEAD_BYTES = 100 * 1024
 """Bytes that the head of a response may have."""
 READ_BYTES = 64 * 1024
 """Bytes that are read at once."""
+EVENTS_AT_ONCE = 200
+"""Pieces of responses after which others have their turn: each may be a single byte."""
 SMALL_BYTES = 16 * 1024
 """Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
 
@@ -187,6 +190,9 @@ class _Connection:
         self.until = 0.0
         """When it is not kept any longer."""
         self._patience = patience
+        self._last_read = 0
+        """Bytes that came last; where they are as many as were wanted, others may wait behind."""
+        self._events = 0
         self._socket = _raw(stream)
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
 
@@ -207,7 +213,25 @@ class _Connection:
         self._read_out()
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
+        if self._has_more():
+            return False
         self._http.start_next_cycle()
+        return True
+
+    def _has_more(self) -> bool:
+        """Whether more has come than was asked for: it would be read as the next response."""
+        more, _ = self._http.trailing_data
+        if more or self._last_read >= READ_BYTES:
+            return True
+        secured = self.stream.extra(TLSAttribute.ssl_object, None)  # noqa: S610 - this is not Django
+        if secured is None:
+            return False
+        try:
+            secured.read(1)
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLError:
+            return True
         return True
 
     def _read_out(self) -> None:
@@ -265,6 +289,9 @@ class _Connection:
         return event
 
     async def _event(self) -> h11.Event:
+        self._events += 1
+        if self._events % EVENTS_AT_ONCE == 0:
+            await anyio.lowlevel.checkpoint()
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
                 self._http.receive_data(await self._read())
@@ -278,9 +305,11 @@ class _Connection:
 
     async def _read(self) -> bytes:
         try:
-            return await self.stream.receive(READ_BYTES)
+            data = await self.stream.receive(READ_BYTES)
         except anyio.EndOfStream:
-            return b""
+            data = b""
+        self._last_read = len(data)
+        return data
 
 
 SWITCHING = 101

@@ -1,16 +1,18 @@
 """Requests on connections of our own: kept, written at once, and never written twice."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import pytest
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
-from aggregator.downstream.http.endpoint import Address, Endpoint, open_endpoint
+from aggregator.downstream.http.endpoint import MAX_COOKIES, Address, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
-from aggregator.downstream.http.wire import MAX_HEAD_BYTES
+from aggregator.downstream.http.wire import EVENTS_AT_ONCE, MAX_HEAD_BYTES, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.patience import PATIENCE
 
@@ -292,3 +294,77 @@ async def test_a_header_that_would_end_before_its_time_is_not_sent() -> None:
 
     assert not caught.value.undelivered.may_have_run
     assert all(not visit.pieces for visit in server.visits)
+
+
+def said(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+
+
+FULL = READ_BYTES - len(said(b"")) - len(str(READ_BYTES)) + 1
+"""Bytes of a body that is read to its end with the last byte that is wanted at once."""
+
+
+@pytest.mark.parametrize("first", [said(b"1"), said(b"1" * FULL)], ids=["short", "full"])
+@pytest.mark.parametrize("more", [said(b"planted"), b"rest"], ids=["answer", "rubbish"])
+async def test_what_comes_behind_a_response_is_not_read_as_the_next(
+    first: bytes, more: bytes
+) -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(first + more if visit.number == 0 else said(b"2"))
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        await post(endpoint)
+        assert await post(endpoint) == (200, b"2")
+        assert len(server.visits) == 2
+
+
+async def test_cookies_without_end_are_not_all_sent_back() -> None:
+    async def answer(visit: Visit) -> None:
+        for number in range(4):
+            await visit.read()
+            lines = (b"set-cookie: c%d-%d=1\r\n" % (number, each) for each in range(50))
+            head, _, body = OK.partition(b"\r\n\r\n")
+            await visit.say(b"".join((head, b"\r\n", *lines, b"\r\n", body)))
+        await visit.end()
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        for _ in range(4):
+            await post(endpoint)
+
+    sent = [piece.count(b"=1") for piece in server.visits[0].pieces]
+    assert sent[:2] == [0, 50]
+    assert max(sent) <= MAX_COOKIES
+
+
+async def test_a_body_in_many_pieces_lets_others_have_their_turn() -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        pieces = b"1\r\nx\r\n" * 5000
+        await visit.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        await visit.say(pieces + b"0\r\n\r\n")
+        await visit.end()
+
+    turn = 0
+
+    async def take_turns() -> None:
+        nonlocal turn
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turn += 1
+
+    pieces = Counter[int]()
+    async with (
+        bare(answer) as server,
+        open_endpoint(Address(server.url)) as endpoint,
+        anyio.create_task_group() as group,
+        endpoint.send("POST", HEADERS, b"{}") as response,
+    ):
+        group.start_soon(take_turns)
+        async for _ in response.aiter_raw():
+            pieces[turn] += 1
+        group.cancel_scope.cancel()
+
+    assert pieces.total() == 5000
+    assert max(pieces.values()) <= 2 * EVENTS_AT_ONCE
