@@ -8,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.upstream.http.exchange import Listening
 from aggregator.upstream.http.reply import Reply
 from aggregator.upstream.http.session import IDLE_TIME, Introduction, Session
+from aggregator.upstream.http.sessions import Owner
 from tests.peers import Peer
 from tests.upstream.test_pulse import Wire
 
@@ -26,7 +27,7 @@ def opened() -> Session:
         capabilities=types.ClientCapabilities(),
         client_info=types.Implementation(name="somebody", version="1"),
     )
-    return Session("one", Introduction(client, "2025-11-25"), None, Peer())
+    return Session("one", Introduction(client, "2025-11-25"), Owner(), Peer())
 
 
 async def test_a_session_ends_when_nobody_has_used_it_for_long() -> None:

@@ -299,20 +299,6 @@ async def test_a_request_without_a_session_is_told_what_it_lacks(tmp_path: Path)
     assert "mcp-session-id" not in refused.headers
 
 
-async def test_a_session_is_for_whoever_has_opened_it(tmp_path: Path) -> None:
-    """Without a token at the door too: what is sent in its place has to be the same."""
-    async with serving(tmp_path) as (opened, client, _):
-        session = await begin(client, opened)
-        shouted = {"authorization": f"BEARER {opened.token}"}
-        statuses = [
-            (await client.post(opened.url, json=asked("ping"), headers=each)).status_code
-            for each in (session, {**session, **shouted})
-        ]
-        gone = (await client.delete(opened.url, headers={**session, **shouted})).status_code
-
-    assert (statuses, gone) == ([200, 404], 404)
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -1,6 +1,5 @@
 """Tokens with names: what is kept of them, what they open, and when they no longer do."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -149,8 +148,7 @@ async def begun(http: httpx2.AsyncClient, url: str) -> dict[str, str]:
 
 async def listed(http: httpx2.AsyncClient, url: str, session: dict[str, str]) -> list[str]:
     answer = await http.post(url, json=request("tools/list"), headers=session)
-    (line,) = [each for each in answer.text.splitlines() if each.startswith("data: {")]
-    return [each["name"] for each in json.loads(line[6:])["result"]["tools"]]
+    return [each["name"] for each in answer.json()["result"]["tools"]]
 
 
 async def status(http: httpx2.AsyncClient, opened: Open, path: str) -> int:
@@ -170,11 +168,14 @@ async def test_who_has_a_token_sees_what_it_shows(ring: Ring, tmp_path: Path) ->
         async with client(narrow) as http:
             paths = ("/mcp", "/mcp/reading", "/mcp/wide")
             codes = [await status(http, opened, path) for path in paths]
-            metrics = (await http.get(f"{opened.origin}/metrics")).status_code
+            of_all = [
+                (await http.get(f"{opened.origin}{path}")).status_code
+                for path in ("/metrics", "/activity", "/stats")
+            ]
 
     assert found == [["notes__read", "notes__delete"]] * 2 + [["notes__read"]]
     assert codes == [200, 200, 404]
-    assert metrics == 404
+    assert of_all == [404] * 3
 
 
 @pytest.mark.anyio
