@@ -83,6 +83,8 @@ def _held(config: Path, environment: Environment) -> int | None:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A file that was there before may be open to others.
+        os.fchmod(descriptor, 0o600)
     except OSError:
         os.close(descriptor)
         return None

@@ -47,6 +47,7 @@ TYPED = {
     "aggregator add fetch -- uvx mcp-server-fetch": Typed("`fetch` is in `"),
     "aggregator add docs https://docs.example.com/mcp": Typed("`docs` is in `"),
     "aggregator doctor": Typed("5 of 5 servers are ready"),
+    "aggregator token add anna": Typed("agg_"),
     "aggregator schema": Typed('"$schema"'),
     "aggregator import claude-code": Typed("Wrote `", answer="y\n"),
     "aggregator import cursor": Typed("Wrote `", answer="y\n"),
