@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from aggregator.catalog import Failed
+from aggregator.catalog import Failed, Idle, Ready
 from aggregator.config import Settings
 from aggregator.events import Answer, CallEnded, ListServed, Origin, Searched
 from aggregator.names import ServerName
@@ -59,13 +59,31 @@ async def test_servers_say_how_they_are_and_which_command_helps(
 
         await expect(working.locator(".pill").first).to_have_text("ready")
         await expect(working.locator(".figures")).to_contain_text("2 tools")
-        await expect(page.locator("#summary")).to_contain_text("1 of 2 servers ready")
+        await expect(page.locator("#summary")).to_contain_text("1 ready · 1 failing · 2 tools")
         await broken.locator("summary").click()
         await expect(broken.locator(".facts")).to_contain_text("there is no program")
         await expect(broken.locator(".command code")).to_have_text("aggregator check broken")
         await working.locator("summary").click()
         await working.locator("a").click()
         await expect(page.locator("#panel-tools .row")).to_have_count(2)
+
+
+async def test_idle_servers_are_well(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        door({"notes": connect_to(notes())}, tmp_path) as site,
+        looking(browser, site) as (page, _),
+    ):
+        await ready(site.upstream)
+        await expect(page.locator("#summary")).to_contain_text("1 server ready · 2 tools")
+        fleet = site.upstream.fleet
+        state = fleet.now.catalog.servers[ServerName("notes")]
+        assert isinstance(state, Ready)
+        fleet.reported(ServerName("notes"), Idle(state))
+
+        await expect(page.locator("#summary")).to_contain_text("1 idle · 2 tools")
+        idle = page.locator("[data-server=notes]")
+        await expect(idle.locator(".pill.good").first).to_have_text("idle")
+        await expect(idle.locator(".dot.good")).to_have_count(1)
 
 
 async def test_who_wants_a_login_says_what_to_type(browser: Browser, tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
 // Servers: how each is, why, what it said last, and the command that helps.
 
 import { blank, command, fill, h, loading, pill } from "../dom.js";
+import { toneOf } from "../states.js";
 import { known, on } from "../store.js";
 import { ago, counted, number, tokens } from "../words.js";
-
-export const TONES = { ready: "good", idle: "plain", pending: "waiting", "needs login": "login", failed: "bad" };
 
 export function makeServers(panel) {
   const notices = h("div", { class: "notices" });
@@ -78,7 +77,7 @@ function makeRow(server) {
 }
 
 function headOf(server) {
-  const tone = TONES[server.state] ?? "plain";
+  const tone = toneOf(server);
   const drift = server.drift?.length ?? 0;
   const about = server.reason || server.description || server.about || "";
   return [
