@@ -1,4 +1,4 @@
-// How servers are: which colour says so, and how many are how.
+// How servers are: which word and colour say so, and which of them need a person first.
 
 import { counted, number } from "./words.js";
 
@@ -7,7 +7,18 @@ export const TONES = { ready: "good", idle: "good", pending: "waiting", "needs l
 /** Whether a server was tried and is not there: given up, or about to be tried again. */
 export const isFailing = (server) => server.state === "failed" || (server.state === "pending" && Boolean(server.reason));
 
-export const toneOf = (server) => TONES[server.state] ?? "plain";
+export const toneOf = (server) => (isFailing(server) ? "bad" : TONES[server.state] ?? "plain");
+
+export function wordOf(server) {
+  if (server.state !== "pending") return server.state;
+  return isFailing(server) ? "failing, retrying" : server.phase ?? "pending";
+}
+
+/** Those that fail first, then those that want a login, then all others as they are configured. */
+export function inOrder(servers) {
+  const rank = (each) => (isFailing(each) ? 0 : each.state === "needs login" ? 1 : 2);
+  return [...servers].sort((a, b) => rank(a) - rank(b));
+}
 
 /** Say how many servers are how, in the order of how well they are. */
 export function census(servers) {
