@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from aggregator.catalog import Failed
+from aggregator.catalog import Failed, Idle, Pending, Ready
 from aggregator.config import Settings
 from aggregator.events import Answer, CallEnded, ListServed, Origin, Searched
 from aggregator.names import ServerName
@@ -16,7 +16,7 @@ from aggregator.records.stats import lines_of
 from aggregator.secrecy import Redaction
 from tests.loopback.door import door
 from tests.page.looking import go, looking
-from tests.peers import Peer, connect_to, failing, ready, text_of
+from tests.peers import Peer, connect_to, failing, never, ready, text_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -59,13 +59,73 @@ async def test_servers_say_how_they_are_and_which_command_helps(
 
         await expect(working.locator(".pill").first).to_have_text("ready")
         await expect(working.locator(".figures")).to_contain_text("2 tools")
-        await expect(page.locator("#summary")).to_contain_text("1 of 2 servers ready")
+        await expect(page.locator("#summary")).to_contain_text("1 ready · 1 failing · 2 tools")
         await broken.locator("summary").click()
         await expect(broken.locator(".facts")).to_contain_text("there is no program")
         await expect(broken.locator(".command code")).to_have_text("aggregator check broken")
         await working.locator("summary").click()
         await working.locator("a").click()
         await expect(page.locator("#panel-tools .row")).to_have_count(2)
+
+
+async def test_idle_servers_are_well(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        door({"notes": connect_to(notes())}, tmp_path) as site,
+        looking(browser, site) as (page, _),
+    ):
+        await ready(site.upstream)
+        await expect(page.locator("#summary")).to_contain_text("1 server ready · 2 tools")
+        fleet = site.upstream.fleet
+        state = fleet.now.catalog.servers[ServerName("notes")]
+        assert isinstance(state, Ready)
+        fleet.reported(ServerName("notes"), Idle(state))
+
+        await expect(page.locator("#summary")).to_contain_text("1 idle · 2 tools")
+        idle = page.locator("[data-server=notes]")
+        await expect(idle.locator(".pill.good").first).to_have_text("idle")
+        await expect(idle.locator(".dot.good")).to_have_count(1)
+
+
+async def test_what_fails_and_is_tried_again_comes_first_with_its_reason(
+    browser: Browser, tmp_path: Path
+) -> None:
+    servers = {
+        "notes": connect_to(notes()),
+        # Of one whose command is not there nothing more is reported.
+        "crashing": failing(FileNotFoundError("there is no program `nothing`")),
+    }
+    async with door(servers, tmp_path) as site, looking(browser, site) as (page, _):
+        await ready(site.upstream)
+        reason = "it exited with status 1: the key is missing " + "and so on " * 12
+        state = Pending(reason, phase="cooling down")
+        site.upstream.fleet.reported(ServerName("crashing"), state)
+        card = page.locator("[data-server=crashing]")
+
+        await expect(card.locator(".pill.bad").first).to_have_text("failing, retrying")
+        await expect(card.locator(".dot.bad")).to_have_count(1)
+        await expect(page.locator(".server").first).to_have_attribute("data-server", "crashing")
+        await expect(page.locator("#summary")).to_contain_text("1 ready · 1 failing")
+        about = card.locator(".about")
+        await expect(about).to_contain_text("the key is missing")
+        assert await about.evaluate("each => each.scrollWidth <= each.clientWidth")
+        remedy = card.locator("summary code")
+        await expect(remedy).to_be_visible()
+        await expect(remedy).to_have_text("aggregator inspect crashing")
+        await card.locator("summary").click()
+        await expect(card.locator(".command code")).to_have_text("aggregator inspect crashing")
+        await expect(remedy).not_to_be_visible()
+
+
+async def test_a_server_that_starts_for_the_first_time_is_no_problem(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        door({"notes": connect_to(notes()), "slow": never()}, tmp_path) as site,
+        looking(browser, site) as (page, _),
+    ):
+        await expect(page.locator("[data-server=slow] .pill.waiting")).to_have_text("starting")
+        await expect(page.locator("#summary")).to_contain_text("1 ready · 1 starting")
+        await expect(page.locator(".server").first).to_have_attribute("data-server", "notes")
 
 
 async def test_who_wants_a_login_says_what_to_type(browser: Browser, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import { fill, h } from "./dom.js";
 import { useToken } from "./mcp.js";
 import { follow, known, on, retry } from "./store.js";
 import { askForToken, showShortcuts } from "./dialogs.js";
+import { census } from "./states.js";
 import { counted, tokens } from "./words.js";
 import { makeServers } from "./views/servers.js";
 import { makeTools } from "./views/tools.js";
@@ -97,9 +98,8 @@ function route() {
 function showSummary() {
   const servers = known.servers ?? [];
   const sum = (key) => servers.reduce((all, each) => all + (each[key] ?? 0), 0);
-  const ready = servers.filter((each) => each.state === "ready").length;
   const parts = known.servers === null ? [] : [
-    `${ready} of ${counted(servers.length, "server")} ready`,
+    ...census(servers),
     counted(sum("tools"), "tool"),
     `${tokens(sum("tokens"))} tokens`,
   ];

@@ -1,9 +1,9 @@
 // Activity: calls, searches, lists and states, as they happen.
 
 import { blank, command, fill, h, pill } from "../dom.js";
+import { TONES } from "../states.js";
 import { known, on } from "../store.js";
 import { clock, counted, duration, number, pretty } from "../words.js";
-import { TONES } from "./servers.js";
 
 const KINDS = [["all", "All"], ["calls", "Calls"], ["searches", "Searches"], ["states", "States"]];
 const OF = { began: "calls", ended: "calls", search: "searches", list: "lists", state: "states", login: "states" };

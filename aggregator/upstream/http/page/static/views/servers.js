@@ -1,10 +1,9 @@
 // Servers: how each is, why, what it said last, and the command that helps.
 
 import { blank, command, fill, h, loading, pill } from "../dom.js";
+import { inOrder, isFailing, toneOf, wordOf } from "../states.js";
 import { known, on } from "../store.js";
 import { ago, counted, number, tokens } from "../words.js";
-
-export const TONES = { ready: "good", idle: "plain", pending: "waiting", "needs login": "login", failed: "bad" };
 
 export function makeServers(panel) {
   const notices = h("div", { class: "notices" });
@@ -52,12 +51,15 @@ function showServers(list, rows) {
       rows.delete(name);
     }
   }
-  known.servers.forEach((server, at) => {
+  const focused = list.contains(document.activeElement) ? document.activeElement : null;
+  inOrder(known.servers).forEach((server, at) => {
     const row = rows.get(server.name) ?? makeRow(server);
     rows.set(server.name, row);
     if (list.children[at] !== row.element) list.insertBefore(row.element, list.children[at] ?? null);
     row.update(server);
   });
+  // What is moved loses the focus.
+  if (focused?.isConnected) focused.focus({ preventScroll: true });
 }
 
 function makeRow(server) {
@@ -78,14 +80,15 @@ function makeRow(server) {
 }
 
 function headOf(server) {
-  const tone = TONES[server.state] ?? "plain";
+  const tone = toneOf(server);
   const drift = server.drift?.length ?? 0;
   const about = server.reason || server.description || server.about || "";
   return [
     h("span", { class: `dot ${tone}`, "aria-hidden": "true" }),
-    h("span", { class: "who" }, h("span", { class: "name" }, server.name), h("span", { class: "about" }, about)),
+    h("span", { class: "who" }, h("span", { class: "name" }, server.name), 
+      h("span", { class: isFailing(server) ? "about why" : "about" }, about), remedy(server)),
     h("span", { class: "tags" },
-      pill(server.state === "pending" ? phaseOf(server) : server.state, tone),
+      pill(wordOf(server), tone),
       drift > 0 && pill(`${drift} changed`, "waiting")),
     h("span", { class: "figures" },
       server.tokens === undefined ? "" : [
@@ -95,8 +98,10 @@ function headOf(server) {
   ];
 }
 
-function phaseOf(server) {
-  return { starting: "starting", retrying: "retrying", backing_off: "retrying" }[server.phase] ?? server.phase ?? "pending";
+/** The command that helps, for whoever has not opened the card; it is copied from the opened one. */
+function remedy(server) {
+  const [, line] = helpFor(server);
+  return toneOf(server) !== "good" && line && h("code", { class: "remedy" }, line);
 }
 
 const stateOf = (server) => `${server.state} for ${ago(server.seconds)}`;
@@ -133,9 +138,8 @@ function helping(server) {
 function helpFor(server) {
   const name = /^[\w.-]+$/.test(server.name) ? server.name : `'${server.name.replaceAll("'", "'\\''")}'`;
   if (server.login) return ["Log in, and it is connected by itself:", server.login.command];
-  if (server.state === "failed" || (server.state === "pending" && server.reason)) {
-    return ["This starts it alone, and says what is wrong:", `aggregator check ${name}`];
-  }
+  if (server.state === "failed") return ["This starts it alone, and says what is wrong:", `aggregator check ${name}`];
+  if (isFailing(server)) return ["It is tried again by itself; this says more of it:", `aggregator inspect ${name}`];
   if (server.drift?.length) return ["See what has changed, then approve it:", `aggregator approve ${name}`];
   return [];
 }
