@@ -12,7 +12,6 @@ const TOGETHER = {
   hosted: "words of its server's name",
   outdated: "it says that it is deprecated",
 };
-const EXAMPLES = ["create a note", "list files", "convert units"];
 
 export function makeSearch(panel) {
   let number_ = 0;
@@ -25,9 +24,7 @@ export function makeSearch(panel) {
   fill(answer, start());
 
   function start() {
-    const examples = EXAMPLES.map((each) => h("button", { type: "button", onclick: () => { input.value = each; ask(); } }, each));
-    return blank("Search as a model would", "The answer is the one that a model reads, word for word, with the reason for each tool beside it.",
-      h("div", { class: "examples" }, examples));
+    return blank("Search as a model would", "The answer is the one that a model reads, word for word, with the reason for each tool beside it.");
   }
 
   async function ask() {
@@ -48,10 +45,8 @@ export function makeSearch(panel) {
   }
 
   on("back", () => { if (input.value.trim() && answer.querySelector(".blank")) ask(); });
-  return {
-    focus: () => input.select(),
-    show: () => { if (!input.value) input.focus({ preventScroll: true }); },
-  };
+  // Who comes here by a key goes on by keys: only who asks for the box has it.
+  return { focus: () => { input.focus(); input.select(); } };
 }
 
 function shown(query, result, milliseconds) {
