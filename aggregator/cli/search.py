@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from aggregator.catalog import Catalog, Pending
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.opening import opened
 from aggregator.cli.pages import as_json
-from aggregator.cli.starting import await_servers, is_starting
+from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.unready import status_of
 from aggregator.config.values import MAX_RESULTS
-from aggregator.names import RESERVED
-from aggregator.toolsearch import EXPLAIN
+from aggregator.names import RESERVED, ServerName
+from aggregator.toolsearch import EXPLAIN, asked_of, parse_search
 
 PATIENCE = 5.0
 """Seconds that are given to what tools mean, where the extra for that is installed."""
@@ -41,7 +42,14 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         # Whatever it is called here, it answers to this name, too.
         result = peer.call(RESERVED.search, asked, meta={EXPLAIN: bool(options.explain)})
         _show(query, result, options, environment)
-    return status_of(servers)
+    return status_of(_asked(query, servers))
+
+
+def _asked(query: str, servers: Sequence[Server]) -> list[Server]:
+    """Return the servers that a query is about: those it names, or all."""
+    catalog = Catalog({ServerName(server["name"]): Pending() for server in servers})
+    names = asked_of(parse_search({"query": query}), catalog)
+    return [server for server in servers if server["name"] in names]
 
 
 def _show(

@@ -104,9 +104,11 @@ def _saved(found: Tally) -> str:
     saved = found.lists.tokens
     relation = "shorter" if saved >= 0 else "longer"
     cost = rounded(found.searches.tokens)
+    partial = found.lists.partial
+    part = f" ({partial:,} served while servers were missing)" if partial else ""
     return (
-        f"{counted(found.lists.weighed, 'list')}: about {rounded(abs(saved))} tokens {relation} "
-        f"than with every tool; searches cost about {cost}"
+        f"{counted(found.lists.weighed, 'list')}{part}: about {rounded(abs(saved))} tokens "
+        f"{relation} than with every tool that was known; searches cost about {cost}"
     )
 
 

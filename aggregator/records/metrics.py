@@ -95,7 +95,7 @@ class Metrics:
         """Sum up what the oldest list has saved; a thread may be at it at the same time."""
         with suppress(IndexError):
             served = self._lists.popleft()
-            if not served.catalog.pending:
+            if served.catalog.entries or not served.catalog.pending:
                 saved = _saved_by(served)
                 with self._saving:
                     self._saved += saved

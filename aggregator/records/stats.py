@@ -51,9 +51,11 @@ def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
             paged = {"offset": event.offset} if event.offset else {}
             return {**line, "event": "search", "answers": answers, "tokens": tokens, **paged}
         case ListServed():
-            # While some may still come, it is not known what a list would have been without us.
-            of = None if event.catalog.pending else _all(event.catalog)
-            return {**line, "event": "list", "tokens": sum(map(tokens_of, event.tools)), "of": of}
+            # Of servers that are not there, it is not known by how much a list would be longer.
+            missing = len(event.catalog.pending)
+            of = _all(event.catalog) if event.catalog.entries or not missing else None
+            weight = {"tokens": sum(map(tokens_of, event.tools)), "of": of}
+            return {**line, "event": "list", **weight, **({"missing": missing} if missing else {})}
 
 
 def _answer(answer: Answer, redact: Redaction) -> list[Any]:

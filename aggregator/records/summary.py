@@ -57,6 +57,7 @@ def document(
         "lists": {
             "served": found.lists.served,
             "weighed": found.lists.weighed,
+            "partial": found.lists.partial,
             "tokensSaved": found.lists.tokens,
         },
         "proposedSearches": [

@@ -55,15 +55,22 @@ class Lists(NamedTuple):
 
     served: int = 0
     weighed: int = 0
-    """Those that were served when it was known what there is."""
+    """Those that were served when it was known what there is, at least in part."""
     tokens: int = 0
     """By how much these were, together; less than nothing if our own tools cost more."""
+    partial: int = 0
+    """Those of the weighed that were served while servers were missing."""
 
-    def with_one(self, listed: int, of: int | None) -> "Lists":
-        """Return the same with one more list."""
+    def with_one(self, listed: int, of: int | None, missing: int = 0) -> "Lists":
+        """Return the same with one more list, served while so many servers were missing."""
         if of is None:
             return self._replace(served=self.served + 1)
-        return Lists(self.served + 1, self.weighed + 1, self.tokens + int(of) - int(listed))
+        return Lists(
+            self.served + 1,
+            self.weighed + 1,
+            self.tokens + int(of) - int(listed),
+            self.partial + bool(missing),
+        )
 
 
 class Day(NamedTuple):
@@ -179,7 +186,9 @@ class _Read:
                 self._add(at, queries=len(queries), cost=tokens)
             case "list":
                 before = self.lists.tokens
-                self.lists = self.lists.with_one(line["tokens"], line["of"])
+                self.lists = self.lists.with_one(
+                    line["tokens"], line["of"], int(line.get("missing", 0))
+                )
                 self._add(at, saved=self.lists.tokens - before)
             case "lost":
                 self.lost += int(line["count"])

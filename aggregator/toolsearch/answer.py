@@ -182,7 +182,7 @@ def _tail(found: Found, view: View) -> Iterator[str]:
         yield from _lost_line(found, view)
         yield from _login_lines(found, view)
         yield from _withheld_lines(found, view)
-    elif view.catalog.pending:
+    elif any(each.is_starting for each in pending(view)):
         yield _STARTING.format(seconds=MIN_WAIT)
     if view.changes is not None:
         yield from _change_lines(view.changes, view.catalog)
@@ -246,11 +246,15 @@ def _no_match(query: Query, view: View) -> str:
 def _waiting_line(found: Found, view: View) -> Iterator[str]:
     """Name the servers that may be the answer and may still come."""
     matter = asked_of(found.request, view.catalog)
-    if waiting := [str(each) for each in pending(view) if each.name in matter]:
+    absent = [each for each in pending(view) if each.name in matter]
+    if waiting := [str(each) for each in absent if each.is_starting]:
         seconds = min(MAX_WAIT, max(MIN_WAIT, found.request.wait * 2))
         them = "it" if len(waiting) == 1 else "them"
         advice = _WAITING.format(them=them, seconds=seconds)
         yield f"Not searched yet: {listed(waiting, MAX_LIST)}. {advice}"
+    # A search waits for a start that is under way, and for no other.
+    if lost := [str(each) for each in absent if not each.is_starting]:
+        yield f"Not searched, and waiting does not help: {listed(lost, MAX_LIST)}."
 
 
 def _lost_line(found: Found, view: View) -> Iterator[str]:

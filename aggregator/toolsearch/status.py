@@ -37,6 +37,11 @@ class Unready(NamedTuple):
     login: str | None = None
     """The command that logs in to it, if that is all it needs."""
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a start is under way, which can be waited for."""
+        return self.state == "starting"
+
     def __str__(self) -> str:
         return f"{self.name} ({self.state} for {self.seconds} s)"
 

@@ -1,5 +1,6 @@
 """What commands that start servers say of those that are not there, and how they end."""
 
+import sys
 from io import StringIO
 
 import pytest
@@ -59,6 +60,18 @@ def test_what_some_servers_answer_is_an_answer(shell: Shell) -> None:
     assert ran.status is ExitStatus.FINE
     assert "test__echo" in ran.out
     assert "lost: failed\n" in ran.err
+
+
+def test_a_search_of_the_one_server_that_is_not_there_ends_as_such(shell: Shell) -> None:
+    ending = f"{{command: {sys.executable}, args: [-c, \"import sys; sys.exit('no database')\"]}}"
+    shell.write_servers(f"servers:\n  sqlite: {ending}\n  test:\n    {faulty()}\n")
+
+    ran = shell.run("search", "server:sqlite")
+
+    assert ran.status is ExitStatus.UNAVAILABLE
+    assert "\nsqlite | " in ran.out
+    assert "no database" in ran.out
+    assert shell.run("search", "server:sqlite server:test").status is ExitStatus.FINE
 
 
 def test_without_servers_nothing_is_missing(shell: Shell) -> None:

@@ -122,6 +122,21 @@ def test_lists_that_nobody_looks_at_do_not_keep_what_there_was() -> None:
     assert value(samples, "list_tokens_saved") == saved
 
 
+def test_lists_are_weighed_by_what_is_known_while_a_server_is_missing() -> None:
+    metrics = Metrics()
+    tool = ToolEntry(ToolName("notes__add"), NOTES, {"name": "add", "inputSchema": {}})
+    hung = ServerName("hung")
+    # Before anything is known, a list can be held against nothing.
+    metrics.hear(ListServed(0.0, SOMEBODY, [{"name": "ToolSearch"}], Catalog({hung: Pending()})))
+    partly = Catalog({NOTES: Ready((tool,)), hung: Pending()})
+    metrics.hear(ListServed(0.0, SOMEBODY, [], partly))
+    metrics.weigh()
+
+    samples = parsed(metrics.text(Catalog(), 0))
+
+    assert value(samples, "list_tokens_saved") == approximate_tokens(tool)
+
+
 def test_labels_stay_few_and_odd_names_are_escaped() -> None:
     metrics = Metrics()
     for number in range(2 * MAX_TOOLS):

@@ -27,7 +27,7 @@ from aggregator.records.stats import file_mark, lines_of
 from aggregator.records.tally import Day, Followed, Lists, Use, percentile, tally
 from aggregator.secrecy import Redaction
 from aggregator.upstream.server import Upstream
-from tests.peers import Context, Peer, aggregating, connect_to, ready, visiting
+from tests.peers import Context, Peer, aggregating, connect_to, never, ready, until, visiting
 from tests.stories.test_offers import Library
 
 pytestmark = pytest.mark.anyio
@@ -177,7 +177,27 @@ async def test_lists_are_held_against_all_there_is(client_era: Era, tmp_path: Pa
     assert found.lists == Lists(1, 1, saved)
 
 
-def test_a_list_is_not_weighed_while_tools_may_still_come() -> None:
+async def test_a_server_that_never_starts_does_not_keep_lists_from_being_weighed(
+    client_era: Era, server_era: Era, tmp_path: Path
+) -> None:
+    many = Slow(*(f"tool_{number}" for number in range(50)))
+    servers = {"jira": connect_to(many, server_era), "hung": never()}
+    async with aggregating(servers) as upstream, counting(upstream, tmp_path):
+        fleet = upstream.fleet
+        await until(lambda: bool(fleet.now.catalog.entries), lambda: fleet.changed)
+        async with visiting(upstream, client_era) as client:
+            await client.list_tools()
+        entries = upstream.fleet.now.catalog.entries
+
+    found = tally(Segments(tmp_path).read(0.0), file_mark(CONFIG))
+
+    (line,) = (each for each in lines(tmp_path) if each["event"] == "list")
+    everything = sum(map(approximate_tokens, entries.values()))
+    assert (line["of"], line["missing"]) == (everything, 1)
+    assert found.lists == Lists(1, 1, everything - line["tokens"], partial=1)
+
+
+def test_a_list_is_not_weighed_before_any_tool_is_known() -> None:
     catalog = Catalog({ServerName("late"): Pending()})
     served = ListServed(1.0, Origin("somebody", "s"), (), catalog)
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.catalog import Changes, Failed, Pending
+from aggregator.catalog import Changes, Failed, Pending, Phase
 from aggregator.names import ServerName, ToolName
 from aggregator.toolsearch import awaited, parse_search, search, tell
 from aggregator.toolsearch.wording import FRAME
@@ -154,9 +154,9 @@ def test_an_empty_query_is_an_overview_of_servers(query: str):
         "slack__: send_message, list_channels",
         "github__: create_issue",
         "email__: send_email",
-        "",
-        'Some are not connected yet: ask with "wait": 10 to wait for them.',
     ]
+    started = ask(view_of({**states, "jira": Pending()}), query).text
+    assert started.endswith('Some are not connected yet: ask with "wait": 10 to wait for them.')
 
 
 def test_nothing_found_names_what_could_not_be_searched_and_what_to_try():
@@ -217,6 +217,28 @@ def test_a_wait_that_was_not_enough_is_doubled():
 
     assert '"wait": 16' in ask(view, "qqqq", wait=8).text
     assert '"wait": 30' in ask(view, "qqqq", wait=30).text
+
+
+@pytest.mark.parametrize("phase", ["retrying", "cooling down"])
+def test_nobody_is_told_to_wait_for_a_server_that_waits_to_be_tried_again(phase: Phase):
+    away = Pending("it exited with 1: no database", 1.0, phase)
+    view = view_of({**ALL, "sqlite": away}, now=30.0)
+
+    found = ask(view, "send message").text
+
+    told = f"Not searched, and waiting does not help: sqlite ({phase} for 29 s)."
+    assert told in found
+    assert found.endswith("\nsqlite | it exited with 1: no database")
+    assert ask(view, "server:sqlite").text == (
+        f"{told}\n"
+        'Nothing was searched for "server:sqlite": its server is not connected.\n'
+        f"{FRAME}\nsqlite | it exited with 1: no database"
+    )
+    assert '"wait"' not in found
+    assert '"wait"' not in ask(view, "").text
+    both = ask(view_of({**ALL, "sqlite": away, "jira": Pending()}, now=2.0), "qqqq").text
+    assert both.startswith("Not searched yet: jira (starting for 2 s). To include it, ask")
+    assert f"waiting does not help: sqlite ({phase} for 1 s)." in both
 
 
 def test_pending_servers_that_cannot_matter_are_not_spoken_of():
