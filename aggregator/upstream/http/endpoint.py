@@ -66,6 +66,7 @@ _LEGACY = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _TOO_MANY = ErrorData(code=INTERNAL_ERROR, message="Too many open sessions")
 _MISSING = ErrorData(code=INVALID_REQUEST, message="Bad Request: Missing session ID")
 _UNKNOWN = ErrorData(code=INVALID_REQUEST, message="Session not found")
+_REVOKED = ErrorData(code=INVALID_REQUEST, message="The token opens nothing any more")
 _TAKEN = ErrorData(
     code=INVALID_REQUEST, message="Conflict: Only one SSE stream is allowed per session"
 )
@@ -94,6 +95,8 @@ class Endpoint:
         self._under_way: dict[Exchange | Listening, bool] = {}
         self._owners: dict[Exchange | Listening, Owner] = {}
         """Whose the requests are that belong to no session, with which they would end."""
+        self._arriving: dict[object, Owner] = {}
+        """Whose the requests are of which the body is not there yet."""
         self._is_leaving = False
         self._settled = Signal()
 
@@ -124,6 +127,9 @@ class Endpoint:
         for exchange, owner in tuple(self._owners.items()):
             if owner.grant in grants:
                 exchange.stop("closed")
+        for arriving, owner in tuple(self._arriving.items()):
+            if owner.grant in grants:
+                del self._arriving[arriving]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -145,21 +151,28 @@ class Endpoint:
         self, scope: Scope, receive: Receive, send: Send, given: Given, *, is_modern: bool
     ) -> None:
         speak = partial(self._speak, scope, send, given, is_modern=is_modern)
+        arriving = object()
         try:
             _check_length(given.get(b"content-length", b""))
+            self._arriving[arriving] = _owner(scope)
             first = await receive()
             body = small(first)
-            if body is not None:
+            if body is not None and self._arriving.pop(arriving, None) is not None:
                 await speak(body)
                 return
             async with self._bodies.taken(receive, first) as body:
-                if body is not None:
+                # Who takes long to send it may have lost the right to have it answered.
+                if self._arriving.pop(arriving, None) is None:
+                    await _refuse(send, HTTPStatus.UNAUTHORIZED, _REVOKED)
+                elif body is not None:
                     await speak(body)
         except BodyRefusedError as error:
             # What it asks, and so the id of it, is not known.
             told = ErrorData(code=INVALID_REQUEST, message=str(error))
             is_full = error.status is HTTPStatus.SERVICE_UNAVAILABLE
             await _refuse(send, error.status, told, ((b"retry-after", b"1"),) if is_full else ())
+        finally:
+            self._arriving.pop(arriving, None)
 
     async def _speak(
         self, scope: Scope, send: Send, given: Given, body: bytes, *, is_modern: bool

@@ -1,5 +1,6 @@
 """Tokens with names: what is kept of them, what they open, and when they no longer do."""
 
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.peers import Peer, connect_to, ready
 
 LISTEN = "subscriptions/listen"
 CONFIG = "/etc/servers.yaml"
+UNAUTHORIZED = 401
 PROFILES = Settings(
     surface="full",
     profiles={"reading": Profile("reading", deny=("delete",)), "wide": Profile("wide")},
@@ -243,3 +245,31 @@ async def test_who_listens_without_a_session_is_hung_up_on_when_the_token_is_rev
 
     assert stream.status_code == 200
     assert again.status_code == 401
+
+
+@pytest.mark.anyio
+async def test_what_arrives_after_its_token_was_revoked_is_not_answered(
+    ring: Ring, tmp_path: Path
+) -> None:
+    slow, stays = ring.add("slow", None, None), ring.add("stays", None, None)
+
+    async def body() -> AsyncGenerator[bytes, None]:
+        yield b'{"jsonrpc": "2.0", "id": 1, '
+        ring.revoke("slow")
+        with anyio.fail_after(PATIENCE):
+            while (await other.get(opened.url, headers=shown)).status_code != UNAUTHORIZED:  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.05)
+        # The rest comes once those who came in by it have been parted with.
+        await anyio.sleep(0.1)
+        yield b'"method": "initialize", "params": {}}'
+
+    shown = {"authorization": f"Bearer {slow}"}
+    headers = {"content-type": "application/json"}
+    async with (
+        door({}, tmp_path, keys=Keys(ring)) as opened,
+        client(slow) as http,
+        client(stays) as other,
+    ):
+        answer = await http.post(opened.url, content=body(), headers=headers)
+
+    assert answer.status_code == UNAUTHORIZED
