@@ -81,7 +81,7 @@ def test_without_a_file_nothing_is_started(shell: Shell, command: str) -> None:
 @pytest.mark.parametrize("argument", ["--nonsense", "-z"])
 def test_a_wrong_argument_is_quoted(shell: Shell, command: str, argument: str) -> None:
     required = {"call": ["x"], "search": ["x"], "add": ["x", "y"], "remove": ["x"]}
-    required |= {"logout": ["x"]}
+    required |= {"logout": ["x"], "token": ["list"]}
     words = required.get(command, [])
 
     ran = shell.run(command, *words, argument)

@@ -29,8 +29,8 @@ def test_a_killed_hub_leaves_nothing_and_every_client_is_told(tmp_path: Path) ->
 def test_sessions_that_have_ended_hold_nothing(tmp_path: Path) -> None:
     found = hub.passing(tmp_path, 30, 15)
 
-    assert found.after.descriptors == found.before.descriptors
-    assert found.after.tasks == found.before.tasks
+    assert found.after.descriptors <= found.before.descriptors
+    assert found.after.tasks <= found.before.tasks
 
 
 @pytest.mark.parametrize("eras", hub.ERAS)
