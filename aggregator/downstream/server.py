@@ -40,8 +40,6 @@ from aggregator.names import ServerName
 
 logger = logging.getLogger(__name__)
 
-TIMEOUTS_TOLERATED = 3
-"""Calls in a row that may time out before the server is taken to be stuck."""
 AWAY = 20.0
 """Seconds for which a server that has gone away still counts as having what it offered."""
 REST = 0.5
@@ -112,6 +110,11 @@ class Downstream:
     def last_use(self) -> float:
         """When it was last of use to somebody."""
         return self._need.last_use
+
+    @property
+    def vain_attempts(self) -> int:
+        """How often in a row it has failed to become ready."""
+        return self._supervision.vain
 
     @property
     def is_queued(self) -> bool:

@@ -30,6 +30,8 @@ class Supervision:
     def __init__(self, jitter: Callable[[], float]) -> None:
         self._jitter = jitter
         self._failures = 0
+        self.vain = 0
+        """Attempts in a row, the last of them the latest, that did not make the server ready."""
 
     def failed(self, *, ready_for: float | None) -> Retry:
         """Count a failure and say when to try again.
@@ -38,6 +40,7 @@ class Supervision:
             ready_for: Seconds the server had been ready, `None` if it never was.
         """
         self._failures = self._unforgiven(ready_for or 0.0) + 1
+        self.vain = self.vain + 1 if ready_for is None else 0
         if ready_for is not None and self._failures == 1:
             return Retry(0.0, cooling=False)
         if self._failures > PATIENCE:

@@ -16,6 +16,11 @@ from aggregator.fleet.starting import GRACE, due, is_settled, is_starting
 from aggregator.names import ServerName
 from aggregator.signals import Signal
 
+HOPELESS = 3
+"""Attempts in a row that have failed, after which whoever calls is told why and waits no more."""
+HOPE = 5.0
+"""Seconds for which a call waits for one attempt more at a server that keeps failing."""
+
 
 class Awaiting:
     """Lets requests wait for what a moment may bring."""
@@ -85,19 +90,24 @@ async def until_ready(
 ) -> None:
     """Wake a server that is not there and wait for it, as long as it may take to start.
 
-    The time in which it could not start, since others had their turn, does not count.
+    The time in which it could not start, since others had their turn, does not count. One that
+    keeps failing is not waited for through all its attempts: why it fails is known.
 
     Raises:
         ServerUnavailableError: It did not become ready.
     """
-    before = state()
+    before, vain = state(), downstream.vain_attempts
     downstream.wake()
-    patience = downstream.server.connect_timeout
-    overdue = anyio.current_time() + patience - downstream.lost_time
+    came = anyio.current_time() - downstream.lost_time
     with downstream.awaited():
         while not is_settled(state(), before):
-            until = overdue + downstream.lost_time
-            if until <= anyio.current_time():
+            has_failed = downstream.vain_attempts != vain
+            is_hopeless = downstream.vain_attempts >= HOPELESS
+            patience = downstream.server.connect_timeout
+            if has_failed or is_hopeless:
+                patience = min(HOPE, patience)
+            until = came + patience + downstream.lost_time
+            if until <= anyio.current_time() or (has_failed and is_hopeless):
                 break
             with anyio.CancelScope(deadline=until):
                 await changed.wait()

@@ -10,8 +10,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending
-from aggregator.downstream.server import AWAY
+from aggregator.downstream.server import AWAY, REST
 from aggregator.downstream.transport import Connect, Transport
+from aggregator.fleet.awaiting import HOPE
 from aggregator.names import ServerName
 from tests.peers import (
     ERAS,
@@ -225,5 +226,77 @@ async def test_a_call_of_a_tool_waits_for_its_server_to_come_back(client_era: Er
             mortal.cut()
             await anyio.sleep(1)
             answer = await client.call_tool("db__query", {})
+
+    assert text_of(answer) == "query: {}"
+
+
+def refusing() -> Connect:
+    return failing(ConnectionRefusedError("connection refused"))
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+async def test_a_call_waits_for_a_server_that_fails_once_or_twice_while_it_comes_back(
+    client_era: Era, attempts: int
+) -> None:
+    mortal = Mortal(connect_to(Peer("query")))
+    db = in_turn(mortal, *[refusing()] * attempts, mortal)
+    async with aggregating({"db": db}) as upstream:
+        async with visiting(upstream, client_era) as client:
+            await ready(upstream)
+            await anyio.sleep(100)
+            mortal.cut()
+            await anyio.sleep(0.1)
+            answer = await client.call_tool("db__query", {})
+
+    assert text_of(answer) == "query: {}"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize("start", ["eager", "lazy"])
+async def test_a_call_of_a_server_that_keeps_failing_is_told_why_soon(
+    client_era: Era, start: str, seconds: float
+) -> None:
+    mortal = Mortal(connect_to(Peer("query")))
+    options = {"connect_timeout": 60.0, "start": start}
+    db = in_turn(mortal, late(refusing(), seconds))
+    waits: list[float] = []
+    async with aggregating({"db": db}, db=options) as upstream:
+        async with visiting(upstream, client_era) as client:
+            await client.call_tool("db__query", {})
+            await anyio.sleep(100)
+            mortal.cut()
+            await anyio.sleep(0.1)
+            for _ in range(8):
+                began = anyio.current_time()
+                answer = await client.call_tool("CallTool", {"name": "db__query"})
+                waits.append(anyio.current_time() - began)
+                assert error_of(answer) == {"kind": "server-unavailable", "server": "db"}
+                assert "connection refused" in text_of(answer)
+                await anyio.sleep(2)
+
+    assert max(waits) <= max(HOPE, 2 * seconds + 1)
+    # Each of those who come later has one attempt made for it, and no more.
+    assert waits[-1] <= REST + seconds
+
+
+async def test_a_call_of_a_server_that_kept_failing_does_not_wait_for_one_that_hangs() -> None:
+    db = in_turn(*[refusing()] * 5, never())
+    async with aggregating({"db": db}, db={"connect_timeout": 60.0}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            await anyio.sleep(20)
+            began = anyio.current_time()
+            answer = await client.call_tool("CallTool", {"name": "db__query"})
+            took = anyio.current_time() - began
+
+    assert took == HOPE
+    assert "connection refused" in text_of(answer)
+
+
+async def test_a_call_has_a_server_that_kept_failing_back_once_it_can_be_reached() -> None:
+    db = in_turn(*[refusing()] * 5, late(connect_to(Peer("query")), 3))
+    async with aggregating({"db": db}) as upstream:
+        async with visiting(upstream, "handshake") as client:
+            await anyio.sleep(20)
+            answer = await client.call_tool("CallTool", {"name": "db__query"})
 
     assert text_of(answer) == "query: {}"
