@@ -60,7 +60,7 @@ class CallEnded(NamedTuple):
     origin: Origin
     number: int
     server: str
-    """Empty if there is no such tool."""
+    """Empty if no such tool is known."""
     tool: str
     """The name clients see, or what was asked for if there is none."""
     through: str
@@ -73,6 +73,8 @@ class CallEnded(NamedTuple):
     """The `traceparent` that it came with."""
     content: Content | None = None
     """Only where a listener wants it."""
+    meant: str = ""
+    """The server that was meant, where it was not there or withholds the tool."""
 
     @property
     def label(self) -> str:

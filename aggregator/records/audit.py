@@ -120,7 +120,7 @@ def _line(entry: Entry, redact: Redaction) -> dict[str, Any]:
         "at": _moment(event.at),
         "client": event.origin.client,
         "session": event.origin.session,
-        "server": event.server,
+        "server": event.server or event.meant,
         # What does not exist is whatever somebody wrote.
         "tool": event.tool if event.server else redact(event.tool),
         "through": event.through,

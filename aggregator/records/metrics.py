@@ -102,7 +102,8 @@ class Metrics:
 
     def _count(self, event: CallEnded) -> None:
         self._in_flight.discard(event.number)
-        server = self._server(event.server) if event.server else ""
+        meant = event.server or event.meant
+        server = self._server(meant) if meant else ""
         self._calls[server, self._tool(server, event), event.outcome] += 1
         if server:
             self._durations[server][bisect_left(BUCKETS, event.seconds)] += 1
@@ -116,7 +117,7 @@ class Metrics:
 
     def _tool(self, server: str, event: CallEnded) -> str:
         """Return the label of a tool; what does not exist has none: anybody can ask for it."""
-        if not server:
+        if not event.server:
             return ""
         tool = server, event.label
         if tool not in self._tools and len(self._tools) >= MAX_TOOLS:

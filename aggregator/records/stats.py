@@ -43,6 +43,8 @@ def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
     match event:
         case CallEnded():
             known = {"server": event.server, "tool": event.label} if event.server else {}
+            if event.meant:
+                known = {"server": event.meant}
             milliseconds = round(event.seconds * 1000, 1)
             return {**line, "event": "call", **known, "outcome": event.outcome, "ms": milliseconds}
         case Searched():

@@ -218,7 +218,7 @@ def tally(lines: Iterable[str], file: str, since: float = 0.0) -> Tally:
         sum(call.is_error for call in read.calls),
         sum(call.outcome == "unknown-tool" for call in read.calls),
         tuple(_uses((call.tool, call.server, call) for call in known)),
-        tuple(_uses((call.server, call.server, call) for call in known)),
+        tuple(_uses((call.server, call.server, call) for call in read.calls if call.server)),
         searches,
         read.lists,
         read.first,

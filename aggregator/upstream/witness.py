@@ -117,6 +117,7 @@ class _Call(Sight):
         self._at = time.time()
         self._began = anyio.current_time()
         self._server = ServerName("")
+        self._meant = ""
         self._tool = ""
         self._outcome = "cancelled"
         self._arguments: JsonObject = {}
@@ -137,6 +138,8 @@ class _Call(Sight):
         """Take note of the result."""
         self._result = result
         self._outcome = _outcome(result)
+        if not self._server:
+            self._meant = str(_facts(result).get("server", ""))
 
     def refused(self, error: MCPError) -> None:
         """Take note of an error in the place of a result."""
@@ -163,6 +166,7 @@ class _Call(Sight):
                 anyio.current_time() - self._began,
                 _trace(params.get("_meta")),
                 content,
+                self._meant,
             )
         )
 
@@ -193,8 +197,13 @@ def _outcome(result: JsonObject) -> str:
         return "asks"
     if result.get("isError") is not True:
         return "ok"
-    facts = as_object(as_object(result.get("_meta")).get(ERROR_META))
+    facts = _facts(result)
     return str(facts["kind"]) if "kind" in facts else "tool-error"
+
+
+def _facts(result: JsonObject) -> JsonObject:
+    """Return what a result tells programs of an error."""
+    return as_object(as_object(result.get("_meta")).get(ERROR_META))
 
 
 def _trace(meta: object) -> str:

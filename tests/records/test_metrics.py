@@ -150,6 +150,16 @@ def test_labels_stay_few_and_odd_names_are_escaped() -> None:
     assert value(samples, "servers", state="failed") == 1
 
 
+def test_calls_of_a_server_that_is_not_there_have_its_label_and_no_tools() -> None:
+    metrics = Metrics()
+    for number in range(3):
+        metrics.hear(ended("", f"{CANARY} {number}")._replace(meant="notes"))
+
+    samples = parsed(metrics.text(Catalog(), 0))
+
+    assert value(samples, "calls_total", server="notes", tool="", outcome="ok") == 3
+
+
 def test_calls_under_way_and_servers_that_come_back_are_counted() -> None:
     metrics, notes = Metrics(), ServerName("notes")
     for number in (1, 2):

@@ -27,7 +27,17 @@ from aggregator.records.stats import file_mark, lines_of
 from aggregator.records.tally import Day, Followed, Lists, Use, percentile, tally
 from aggregator.secrecy import Redaction
 from aggregator.upstream.server import Upstream
-from tests.peers import Context, Peer, aggregating, connect_to, never, ready, until, visiting
+from tests.peers import (
+    Context,
+    Peer,
+    aggregating,
+    connect_to,
+    failing,
+    never,
+    ready,
+    until,
+    visiting,
+)
 from tests.stories.test_offers import Library
 
 pytestmark = pytest.mark.anyio
@@ -109,6 +119,27 @@ async def test_a_scripted_session_is_counted_exactly(client_era: Era, tmp_path: 
     assert (found.lost, found.damaged) == (0, 0)
     counts = [sum(each) for each in zip(*(day[1:] for day in found.days), strict=True)]
     assert counts == [7, 2, 3, found.lists.tokens, found.searches.tokens]
+
+
+async def test_a_call_of_a_server_that_is_not_there_is_an_error_of_that_server(
+    client_era: Era, tmp_path: Path
+) -> None:
+    refused = failing(ConnectionRefusedError("connection refused"))
+    async with aggregating({"jira": refused}) as upstream, counting(upstream, tmp_path):
+        async with visiting(upstream, client_era) as client:
+            for name in (f"jira__{CANARY}", "jira__open_ticket"):
+                await client.call_tool("CallTool", {"name": name})
+            with pytest.raises(MCPError):
+                await client.call_tool("frobnicate", {})
+
+    found = tally(Segments(tmp_path).read(0.0), file_mark(CONFIG))
+
+    ((name, server, calls, errors, *_),) = found.servers
+    assert (name, server, calls, errors) == ("jira", "jira", 2, 2)
+    assert (found.calls, found.errors, found.unknown) == (3, 3, 1)
+    # Nobody knows whether there are such tools, and what does not exist is whatever is written.
+    assert found.tools == ()
+    assert CANARY not in json.dumps(lines(tmp_path))
 
 
 async def test_a_search_that_finds_a_prompt_alone_has_found_something(
