@@ -1,10 +1,15 @@
 """`aggregator open`: a page that shows what happens, in a person's browser."""
 
 import argparse
+import json
 import logging
 import secrets
+from collections.abc import Mapping
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from threading import Thread
+from urllib.parse import urlsplit
 
 from aggregator.cli.browser import open_browser
 from aggregator.cli.config_file import config_path
@@ -13,6 +18,9 @@ from aggregator.cli.opening import place
 from aggregator.cli.serve import prepare
 
 TOKEN_BYTES = 32
+PATIENCE = 10.0
+"""Seconds that a door has to give a code for its page."""
+MAX_ANSWER = 1000
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -93,9 +101,33 @@ def _show(
     page = f"http://{authority}/"
     # What stands behind a `#` stays in the browser: it is in no request, and so in no log.
     address = page if token is None else f"{page}#token={token}"
-    if not options.no_browser and open_browser(address, environment.variables):
+    if not options.no_browser and _is_opened(page, token, environment.variables):
         environment.note(f"Your browser opens {page}")
     else:
         environment.say(address)
     if is_ours:
         environment.note(f"Ctrl-C ends it; `aggregator open{place(options)}` shows it once more")
+
+
+def _is_opened(page: str, token: str | None, variables: Mapping[str, str]) -> bool:
+    """Open the page in a browser; say whether there is one.
+
+    What it is started with is seen by all users of the machine, so that has a code and no token.
+    """
+    if token is None:
+        return open_browser(page, variables)
+    code = _code(page, token)
+    return code is not None and open_browser(f"{page}#code={code}", variables)
+
+
+def _code(page: str, token: str) -> str | None:
+    """Have a door give a code for its token; `None` if it does not."""
+    from aggregator.upstream.http.page.codes import CODE  # noqa: PLC0415 - only with a browser
+
+    with closing(HTTPConnection(urlsplit(page).netloc, timeout=PATIENCE)) as connection:
+        try:
+            connection.request("POST", CODE, headers={"authorization": f"Bearer {token}"})
+            code = json.loads(connection.getresponse().read(MAX_ANSWER))["code"]
+        except (OSError, HTTPException, ValueError, KeyError, TypeError):
+            return None
+    return str(code)

@@ -1,5 +1,6 @@
 """`aggregator open`: the page of a door that is open, or of one opened for it."""
 
+import json
 import os
 import re
 import signal
@@ -104,7 +105,7 @@ def test_a_token_that_was_given_in_confidence_is_not_written_down(shell: Shell) 
     assert found.out.strip() == url.removesuffix("mcp")
 
 
-def test_a_browser_is_given_the_address_and_nobody_else(shell: Shell) -> None:
+def test_a_browser_is_given_an_address_without_the_token(shell: Shell) -> None:
     told = shell.project / "told"
     os.mkfifo(told)
     program = shell.project / "browser"
@@ -114,13 +115,22 @@ def test_a_browser_is_given_the_address_and_nobody_else(shell: Shell) -> None:
         assert process.stderr is not None
         said = process.stderr.readline()
         address = told.read_text() if said.startswith("Your browser opens") else ""
+        page, _, code = address.partition("#code=")
+        shown = {"aggregator-code": code}
+        exchanged = httpx2.post(f"{page}exchange", headers=shown, trust_env=False)
+        again = httpx2.post(f"{page}exchange", headers=shown, trust_env=False)
+        (left,) = (shell.project / "state").rglob("doors/*.json")
+        token = json.loads(left.read_text())["token"]
         process.send_signal(signal.SIGINT)
         out, more = process.communicate(timeout=PATIENCE)
 
-    assert "#token=" in address
     assert out == ""
-    assert address.partition("#token=")[2] not in said + more
-    assert f"Your browser opens {address.partition('#')[0]}" in said
+    assert code not in said + more
+    assert f"Your browser opens {page}" in said
+    # All users of the machine see what a program is started with.
+    assert token not in address
+    assert exchanged.json() == {"token": token}
+    assert again.status_code == 403
 
 
 def test_what_a_crash_left_behind_leads_nowhere(shell: Shell) -> None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import mcp_types as types
 import pytest
 from playwright.async_api import Browser, Page, expect
@@ -175,6 +176,20 @@ async def test_the_token_is_in_no_address_no_log_and_no_referrer(
     shown = {name for each in headers for name, value in each.items() if site.token in value}
     assert shown == {"authorization"}
     assert site.token not in caplog.text
+
+
+async def test_a_code_in_the_address_is_exchanged_for_the_token_and_taken_out(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with door({"notes": connect_to(Peer("add"))}, tmp_path) as site:
+        async with httpx2.AsyncClient(headers=site.credentials, trust_env=False) as http:
+            code = (await http.post(f"{site.origin}/code")).json()["code"]
+        address = f"{site.origin}/#code={code}"
+        async with looking(browser, site, address) as (page, _):
+            await expect(page.locator("[data-server=notes]")).to_be_visible()
+            assert code not in page.url
+        async with looking(browser, site, address) as (page, _):
+            await expect(page.locator("dialog")).to_contain_text("has to show the token")
 
 
 async def test_without_a_token_it_is_asked_for_until_it_is_the_right_one(

@@ -22,6 +22,7 @@ from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.endpoint import OWNER, Endpoint
 from aggregator.upstream.http.keys import GRANT, Token
 from aggregator.upstream.http.page.activity import Activity, Confided
+from aggregator.upstream.http.page.codes import CODE, EXCHANGE, Codes
 from aggregator.upstream.http.page.files import read_files
 from aggregator.upstream.http.page.following import ACTIVITY, Following
 from aggregator.upstream.http.page.saved import STATS, Saved
@@ -65,8 +66,8 @@ class Site:
         """Hears what happens, for whoever looks at the page."""
         self._following = Following(self.activity, fleet.stream.name)
         self._followers: dict[anyio.CancelScope, str | None] = {}
-        files, reading = read_files(), frozenset(("GET", "HEAD"))
-        self.open_paths = frozenset((ALIVE, READY, *files))
+        files, codes, reading = read_files(), Codes(), frozenset(("GET", "HEAD"))
+        self.open_paths = frozenset((ALIVE, READY, EXCHANGE, *files))
         """What needs no token."""
         self.routes: Mapping[str, tuple[frozenset[str], Answering]] = {
             PROTOCOL: (frozenset(("GET", "POST", "DELETE")), self._speak),
@@ -75,6 +76,8 @@ class Site:
             METRICS: (reading, self._measured),
             ACTIVITY: (frozenset(("GET",)), self._follow),
             STATS: (reading, Saved(fleet, stats)),
+            CODE: (frozenset(("POST",)), codes.give),
+            EXCHANGE: (frozenset(("POST",)), codes.exchange),
             **{path: (reading, file) for path, file in files.items()},
         }
         """All there is, with the methods each path takes."""

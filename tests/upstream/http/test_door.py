@@ -152,6 +152,8 @@ async def test_nothing_takes_a_command_or_the_definition_of_a_server(tmp_path: P
         "/": {"GET", "HEAD"},
         "/activity": {"GET"},
         "/stats": {"GET", "HEAD"},
+        "/code": {"POST"},
+        "/exchange": {"POST"},
     }
 
 

@@ -1,7 +1,7 @@
 // The page: its tabs, its keys, its colours, and how it comes by the token.
 
 import { fill, h } from "./dom.js";
-import { useToken } from "./mcp.js";
+import { exchange, useToken } from "./mcp.js";
 import { follow, known, on, retry } from "./store.js";
 import { askForToken, showShortcuts } from "./dialogs.js";
 import { census } from "./states.js";
@@ -28,7 +28,7 @@ const find = (id) => document.getElementById(id);
 const views = new Map();
 let current = null;
 
-takeToken();
+await takeToken();
 setScheme(localStorage.getItem("aggregator-scheme") ?? "auto");
 buildTabs();
 find("theme").addEventListener("click", nextScheme);
@@ -40,13 +40,13 @@ on("servers", showSummary);
 route();
 follow();
 
-/** Take the token out of the address, where it would stay in the history. */
-function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) {
-    sessionStorage.setItem(STORED, given);
-    history.replaceState(null, "", "/");
-  }
+/** Take the token out of the address, where it would stay in the history, or have it for a code. */
+async function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const code = given.get("code");
+  if (code || given.has("token")) history.replaceState(null, "", "/");
+  const token = code ? await exchange(code) : given.get("token");
+  if (token) sessionStorage.setItem(STORED, token);
   useToken(sessionStorage.getItem(STORED));
 }
 
@@ -76,10 +76,8 @@ function buildTabs() {
 }
 
 function route() {
-  if (new URLSearchParams(location.hash.slice(1)).has("token")) {
-    takeToken();
-    retry();
-  }
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (given.has("token") || given.has("code")) takeToken().then(retry);
   const [wanted, ...rest] = location.hash.slice(1).split("/");
   const id = views.has(wanted) ? wanted : current ?? "servers";
   const entry = views.get(id);

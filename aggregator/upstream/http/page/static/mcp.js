@@ -28,6 +28,16 @@ export function useToken(value) {
   session = null;
 }
 
+/** Return the token that a code stands for, once; nothing if it is too late for it. */
+export async function exchange(code) {
+  try {
+    const response = await ask("/exchange", { method: "POST", headers: { "Aggregator-Code": code } });
+    return response.ok ? (await response.json()).token : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Ask for anything of this host that is not the protocol. */
 export async function ask(path, options = {}) {
   const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
