@@ -41,6 +41,8 @@ DRAIN_PATIENCE = 5.0
 """Seconds that calls in flight have to finish once no more requests can come."""
 STOP_PATIENCE = 3.0
 """The same when we are told to stop: whoever told us does not wait for ever."""
+DEAF_AFTER = 0.5
+"""Seconds without a byte being read after which a client is not waited for when we stop."""
 FLUSH_PATIENCE = 1.0
 """Seconds that the last answers have to be written."""
 MAX_UNREAD = 2000
@@ -81,7 +83,10 @@ class Outstanding:
             while self._requests:
                 self._settled = self._settled or anyio.Event()
                 await self._settled.wait()
-        # What has not come by now is not waited for again when the input ends.
+        self.forget()
+
+    def forget(self) -> None:
+        """Wait no more: what has not come by now is not waited for again when the input ends."""
         self._requests.clear()
 
     def _settle(self, request: object) -> None:
@@ -182,6 +187,15 @@ class ClientWriter(MessageWriter):
         if not self._takeover.withholds(message):
             super().put(message)
 
+    async def until_deaf(self) -> None:
+        """Wait until the client has not read for so long that no answer will reach it."""
+        while True:
+            now = anyio.current_time()
+            due = DEAF_AFTER + (now if self.blocked_since is None else self.blocked_since)
+            if due <= now:
+                return
+            await anyio.sleep_until(due)
+
     def complain(self, _noise: Noise) -> None:
         """Tell the client that it sent what cannot be read."""
         message = "This line is not a JSON-RPC 2.0 message; send one per line"
@@ -230,7 +244,9 @@ async def standard_streams(
     async def heed() -> None:
         await stop.wait()
         reader.leave()
-        await outstanding.settle(STOP_PATIENCE)
+        async with _while_heard(writer):
+            await outstanding.settle(STOP_PATIENCE)
+        outstanding.forget()
         reader.end()
 
     with _non_blocking(stdin), _non_blocking(stdout):
@@ -238,10 +254,25 @@ async def standard_streams(
             group.start_soon(heed)
             group.start_soon(writer.run)
             yield reader, writer
-            with anyio.move_on_after(FLUSH_PATIENCE):
-                await writer.flush()
+            async with _while_heard(writer):
+                with anyio.move_on_after(FLUSH_PATIENCE):
+                    await writer.flush()
             reader.end()
             group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _while_heard(writer: ClientWriter) -> AsyncGenerator[None, None]:
+    """Go on with the block only for as long as the client reads what it is sent."""
+
+    async def give_up() -> None:
+        await writer.until_deaf()
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(give_up)
+        yield
+        group.cancel_scope.cancel()
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from aggregator.upstream.stdio import (
+    DEAF_AFTER,
     MAX_UNREAD,
     ClientReader,
     ClientWriter,
@@ -190,6 +191,42 @@ async def test_a_client_that_reads_no_answers_cannot_ask_without_end(
         client.stop.set()
 
     assert later.id == MAX_UNREAD + 1
+
+
+class TestDeaf:
+    """Clients that do not read, on a clock that does not wait for them."""
+
+    @pytest.fixture
+    def anyio_backend(self, virtual_time: object) -> object:
+        return virtual_time
+
+    async def test_who_reads_nothing_is_not_waited_for_when_we_are_told_to_stop(self) -> None:
+        async with connected() as client:
+            client.write(ping(1))
+            await received(client)
+            while not client.writer.is_full:
+                client.writer.put(JSONRPCResponse(jsonrpc="2.0", id=0, result={"x": "y" * 1000}))
+            await anyio.sleep(DEAF_AFTER)
+            began = anyio.current_time()
+            client.stop.set()
+            with pytest.raises(anyio.EndOfStream):
+                await client.reader.receive()
+
+        assert anyio.current_time() - began < 0.1
+
+    async def test_who_reads_slowly_is_waited_for_when_we_are_told_to_stop(self) -> None:
+        async with connected() as client:
+            client.write(ping(1))
+            await received(client)
+            while not client.writer.is_full:
+                client.writer.put(JSONRPCResponse(jsonrpc="2.0", id=0, result={"x": "y" * 1000}))
+            client.stop.set()
+            for _ in range(4):
+                await anyio.sleep(DEAF_AFTER * 0.9)
+                assert not client.reader.ended.is_set()
+                os.read(client.read_end, 1 << 13)
+            await anyio.sleep(DEAF_AFTER * 2)
+            assert client.reader.ended.is_set()
 
 
 async def test_an_unreadable_line_is_answered() -> None:
