@@ -24,8 +24,6 @@ from aggregator.catalog import (
 )
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
-from aggregator.downstream.introduction import Ourselves
-from aggregator.downstream.news import ServerEvents
 from aggregator.downstream.questions import joint
 from aggregator.downstream.review import NO_REVIEWS, Reviews
 from aggregator.downstream.server import Downstream
@@ -38,6 +36,7 @@ from aggregator.fleet.approving import Approving
 from aggregator.fleet.awaiting import Awaiting, until_ready
 from aggregator.fleet.cabins import Cabins, Resident, as_listed
 from aggregator.fleet.crew import Crew
+from aggregator.fleet.enlisting import Enlisting
 from aggregator.fleet.events import FleetEvents, NoEvents
 from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.now import Now, allowed
@@ -119,30 +118,12 @@ class Fleet:
         self._clients: list[JsonObject] = []
         self._unreachable: dict[ServerName, str] = {}
         self._watched: dict[ServerName, frozenset[str]] = {}
-        eras = Eras(memory or NoMemory())
         self._events = events or NoEvents()
         self._slipway = slipway or Slipway(STARTING_AT_ONCE)
         self._is_shared = is_shared
-
-        def enlist(
-            server: ServerConfig,
-            events: ServerEvents,
-            capabilities: Callable[[], JsonObject],
-            watched: frozenset[str],
-        ) -> Downstream:
-            return Downstream(
-                server,
-                connect(server),
-                events,
-                ours=Ourselves(identity, capabilities),
-                eras=eras,
-                jitter=jitter,
-                watched=watched,
-                berth=self._slipway.berth(is_heavy=server.type == "stdio"),
-            )
-
-        self._enlist = enlist
-        self.cabins = Cabins(enlist, self._note_listed)
+        eras = Eras(memory or NoMemory())
+        self._enlist = Enlisting(connect, identity, eras=eras, jitter=jitter, slipway=self._slipway)
+        self.cabins = Cabins(self._enlist, self._note_listed)
         """The processes that clients have to themselves."""
         self._crew = Crew(self._recruit, self._recalling.tell_rest)
         self._crew.muster(config)
