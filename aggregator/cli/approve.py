@@ -1,7 +1,9 @@
 """`aggregator approve`: take what a server offers now for what it is meant to offer."""
 
 import argparse
+import re
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
@@ -24,6 +26,11 @@ from aggregator.search.repair import nearest
 
 SUGGESTED = 3
 """Names that are offered for one that does not exist."""
+
+ALIKE = 0.75
+"""The likeness of two words of which one may be the other, mistyped."""
+
+_WORD = re.compile(r"[^\W_]+")
 
 NOTHING = Record()
 
@@ -125,12 +132,21 @@ def _meant(
     if found is None:
         absent = ", ".join(f"`{name}` ({why})" for name, why in offered.absent.items())
         lists = f"`aggregator lock --check{place(options)}` lists what can be approved"
-        close = nearest(subject, named, SUGGESTED)
+        close = [name for name in nearest(subject, named, SUGGESTED) if _is_meant_by(subject, name)]
         near = f"Did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else lists
         hint = f"Not there, and so not known: {absent}" if absent else near
         status = ExitStatus.UNAVAILABLE if absent else ExitStatus.UNKNOWN
         raise CommandError(f"there is no server or tool `{subject}`", hint, status)
     return named[found]
+
+
+def _is_meant_by(subject: str, name: str) -> bool:
+    """Whether a name is more than spelled somewhat like another: nobody approves by chance."""
+    words, others = (set(_WORD.findall(each.lower())) for each in (subject, name))
+    # Of a word that was mistyped, most of its letters are there in their order.
+    return bool(words & others) or any(
+        SequenceMatcher(None, word, other).ratio() >= ALIKE for word in words for other in others
+    )
 
 
 def _tell(

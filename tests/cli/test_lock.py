@@ -333,6 +333,10 @@ def test_whoever_names_too_much_or_almost_right_is_told_what_to_type(shell: Shel
     almost = shell.run("approve", "notes__lst")
     assert almost.status == ExitStatus.UNKNOWN
     assert "Did you mean `notes__list`" in almost.err
+    # `move` is spelled a little like it, and nothing that anybody means by it.
+    other = shell.run("approve", "nope")
+    assert "Did you mean" not in other.err
+    assert "`aggregator lock --check` lists what can be approved" in other.err
 
 
 def test_a_server_that_is_gone_is_one_line_or_no_approval(shell: Shell) -> None:
