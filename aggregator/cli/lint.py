@@ -13,7 +13,7 @@ from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import read_text
-from aggregator.fleet.approving import lock_path
+from aggregator.fleet.approving import lock_path, missing
 from aggregator.offers.skills import read_skills
 from aggregator.secrecy import Redaction, is_secret, looks_secret
 
@@ -76,8 +76,7 @@ def _unlocked(config: Config) -> Iterator[tuple[str, str]]:
         return
     for server in config.enabled.values():
         if server.pin and server.drift == "block":
-            text = f"`drift: block` withholds nothing: there is no `{path.name}`"
-            yield server.name, f"{text}; `aggregator lock` writes it"
+            yield server.name, missing(path)
 
 
 def _obstacles(server: ServerConfig, variables: Mapping[str, str]) -> Iterator[str]:

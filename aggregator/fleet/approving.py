@@ -46,6 +46,8 @@ class Approving:
         self._ledger: Ledger | None = None
         self._is_awaited = path is not None and os.path.lexists(path)
         self._told: dict[ServerName, tuple[Drift, ...]] = {}
+        self._missed = set[ServerName]()
+        """Servers of which it was said that nothing can be withheld."""
         self.problem: str | None = None
         """Why the file as it is now is not used, if it is there and is not."""
 
@@ -73,6 +75,7 @@ class Approving:
             sheet = self._ledger.get(name)
             drift = await in_turns(compare(server, sheet, known))
         self._tell(server, drift)
+        self._tell_missing(server)
         shown = self._shown(name).known or NOTHING
         return with_known(state, sifted(server, known, drift, shown))
 
@@ -115,6 +118,22 @@ class Approving:
             self._told[server.name] = drift
             if drift:
                 logger.error("%s", tell(server, drift, self._config), extra={"server": server.name})
+
+    def _tell_missing(self, server: ServerConfig) -> None:
+        """Say of a server, once, that what differs cannot be withheld for want of a file."""
+        is_there = self._is_awaited or self._ledger is not None or self.problem is not None
+        is_meant = server.pin and server.drift == "block" and server.name not in self._missed
+        if self._path is None or is_there or not is_meant:
+            return
+        self._missed.add(server.name)
+        logger.error("%s", missing(self._path), extra={"server": server.name})
+
+
+def missing(path: Path) -> str:
+    """Say that there is no file, where something is to be withheld by it."""
+    return (
+        f"`drift: block` withholds nothing: there is no `{path.name}`; `aggregator lock` writes it"
+    )
 
 
 def lock_path(config: Path) -> Path:
