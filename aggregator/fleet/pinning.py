@@ -17,6 +17,7 @@ from aggregator.lock import (
     Record,
     Sheet,
     drift_of,
+    edited,
     kept,
     ordered,
     removed,
@@ -70,11 +71,15 @@ def compare(
 
 
 def _drift(hidden: Sequence[str], sheet: Sheet, entry: ToolEntry) -> Drift | None:
-    before, after = sheet.tool(entry.own_name), kept(entry.tool)
+    name = entry.own_name
+    claim, after = sheet.claim(name), kept(entry.tool)
     # Nearly all are as they were, and have no secret in them.
-    if before == after:
+    if claim == after:
         return None
-    return drift_of(entry.own_name, before, veiled(after, hidden))
+    before, now = sheet.tool(name), veiled(after, hidden)
+    if claim is not None and before is None and claim != now:
+        return edited(name)
+    return drift_of(name, claim, now)
 
 
 def sifted(server: ServerConfig, state: Ready, drift: tuple[Drift, ...], shown: Ready) -> Ready:

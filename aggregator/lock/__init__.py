@@ -1,6 +1,6 @@
 """What servers were last known to offer: kept in a file, and compared with what they offer now."""
 
-from aggregator.lock.drift import Drift, Kind, drift_of, drifts, ordered, removed, retold
+from aggregator.lock.drift import Drift, Kind, drift_of, drifts, edited, ordered, removed, retold
 from aggregator.lock.ledger import Ledger, Sheet, read, taken_apart
 from aggregator.lock.merging import merged
 from aggregator.lock.record import SHOWN, Lock, Record, fingerprint, kept, veiled
@@ -19,6 +19,7 @@ __all__ = [
     "Sheet",
     "drift_of",
     "drifts",
+    "edited",
     "fingerprint",
     "kept",
     "merged",

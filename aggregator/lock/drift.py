@@ -51,7 +51,10 @@ class Drift(NamedTuple):
 
 def drifts(record: Record, tools: Mapping[str, JsonObject]) -> list[Drift]:
     """Return what differs between what was known of a server's tools and now, gravest first."""
-    told = (drift_of(name, record.tools.get(name), tool) for name, tool in tools.items())
+    told = (
+        edited(name) if name in record.altered else drift_of(name, record.tools.get(name), tool)
+        for name, tool in tools.items()
+    )
     found = [each for each in told if each is not None]
     return ordered([*found, *map(removed, record.tools.keys() - tools.keys())])
 
@@ -75,6 +78,11 @@ def retold(before: str, after: str, details: str = "has other instructions") -> 
 def removed(name: str) -> Drift:
     """Return what is said of a tool that is no longer there."""
     return Drift(name, Kind.REMOVED, ("is gone",))
+
+
+def edited(name: str) -> Drift:
+    """Return what is said of a tool of which the file says what nobody has approved."""
+    return Drift(name, Kind.NEW, ("is not what was approved: its block was edited by hand",))
 
 
 def ordered(found: Iterable[Drift]) -> list[Drift]:

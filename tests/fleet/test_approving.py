@@ -115,6 +115,31 @@ async def test_nothing_of_another_program_was_approved(tmp_path: Path, drift: st
         assert offered(fleet) == ([] if drift == "block" else ["list"])
 
 
+@pytest.mark.parametrize("drift", ["warn", "block"])
+async def test_where_there_is_no_file_to_withhold_anything_by_it_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, drift: str
+) -> None:
+    peer = Peer("add")
+    async with running(tmp_path / "servers.lock", drift, peer) as fleet:
+        await shows(fleet, "add")
+        await peer.change(list={"description": "Lists"})
+        await shows(fleet, "add", "list")
+    said = "`drift: block` withholds nothing: there is no `servers.lock`"
+    assert caplog.text.count(said) == (1 if drift == "block" else 0)
+
+
+async def test_a_block_that_was_edited_by_hand_is_no_approval_and_is_told_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path, "add", "list")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("Does add", "Adds what you say"), encoding="utf-8")
+    async with running(path, "block", Peer("add", "list")) as fleet:
+        await shows(fleet, "list")
+        assert "`add` is not what was approved: its block was edited by hand" in caplog.text
+
+
 async def test_what_is_approved_while_it_runs_is_offered_in_its_place(tmp_path: Path) -> None:
     path = tmp_path / "servers.lock"
     approve(path, "b")
