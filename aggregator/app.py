@@ -38,6 +38,7 @@ from aggregator.upstream.audience import Audience
 from aggregator.upstream.keeping import Keeping
 from aggregator.upstream.opening import Opening
 from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import claimed, standard_streams
 from aggregator.upstream.takeover import Takeover
@@ -139,20 +140,28 @@ async def serve_http(
     variables: Mapping[str, str],
     door: Door,
     expect: Expect = lambda _config: None,
+    replica: Replica = ALONE,
 ) -> None:
     """Serve all clients that come in by a door until we are told to stop."""
     orders = Orders(expect)
     garbage.give_back()
     async with anyio.create_task_group() as group:
         await group.start(_heed_signals, orders)
-        async with running_fleet(config, variables, orders, is_shared=True) as server:
+        async with running_fleet(
+            config, variables, orders, is_shared=True, replica=replica
+        ) as server:
             await door.serve(server, orders.stop)
         group.cancel_scope.cancel()
 
 
 @asynccontextmanager
 async def running_fleet(
-    config: Config, variables: Mapping[str, str], orders: Orders, *, is_shared: bool = False
+    config: Config,
+    variables: Mapping[str, str],
+    orders: Orders,
+    *,
+    is_shared: bool = False,
+    replica: Replica = ALONE,
 ) -> AsyncGenerator[Upstream, None]:
     """Run all servers and whatever tells clients of them, for the length of the block.
 
@@ -196,7 +205,7 @@ async def running_fleet(
             await auditing.prepare()
             group.start_soon(auditing.keep, fleet.stream)
         recollection = Recollection(memory, config.path)
-        server = Upstream(fleet, audience, recollection, logins)
+        server = Upstream(fleet, audience, recollection, logins, replica)
         if tracer is not None:
             server.middleware.insert(0, serving(fleet, tracer))
             group.start_soon(keep_sending, tracer)

@@ -2,6 +2,7 @@
 
 AggregatorError
 ├── ConfigError                 servers.yaml cannot be used as written      (.path, .problem, …)
+├── ElsewhereError              another of several processes has it     (.what, .replica, .facts)
 └── CallError                   a tool call that could not be completed
     ├── UnknownToolError        no server offers it                         (.name, .suggestions)
     ├── UnknownOfferError       there is no such prompt or skill            (.name, .suggestions)
@@ -58,6 +59,23 @@ class ConfigError(AggregatorError):
     def tell_of(self, others: Sequence["ConfigError"]) -> None:
         """Stand for other mistakes of the same file too."""
         self.others = tuple(others)
+
+
+class ElsewhereError(AggregatorError):
+    """What a request is about cannot move, and is in another of the processes that serve us."""
+
+    def __init__(self, what: str, replica: str) -> None:
+        super().__init__(
+            f"{what[:1].upper()}{what[1:]} is at the replica `{replica}`, and this is another: "
+            "send the request again, or begin anew if that one is gone"
+        )
+        self.what = what
+        self.replica = replica
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """What programs should know."""
+        return {"kind": "elsewhere", "replica": self.replica, "retry": True}
 
 
 class CallError(AggregatorError):

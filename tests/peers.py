@@ -30,6 +30,7 @@ from aggregator.names import ServerName, prefixes
 from aggregator.signals import Signal
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
 from tests.patience import patience
@@ -226,6 +227,7 @@ async def aggregating(
     is_shared: bool = False,
     shelf: Shelf | None = None,
     logins: Home | None = None,
+    replica: Replica = ALONE,
     **options: Mapping[str, Any],
 ) -> AsyncGenerator[Upstream, None]:
     """Run the aggregator in front of servers, but for some that only a later configuration has.
@@ -247,7 +249,7 @@ async def aggregating(
         is_shared=is_shared,
     )
     recollection = Recollection(memory or NoMemory(), config.path)
-    upstream = Upstream(fleet, audience, recollection, logins)
+    upstream = Upstream(fleet, audience, recollection, logins, replica)
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)

@@ -16,9 +16,12 @@ from aggregator.cli.token import ring_of
 from aggregator.config import Config
 from aggregator.memory import state_path
 from aggregator.records.keeping import stats_path
-from aggregator.upstream.http.binding import BindingError, parse_binding
+from aggregator.upstream.http.binding import Binding, BindingError, parse_binding
 from aggregator.upstream.http.keys import Keys
+from aggregator.upstream.http.replicas.common import Common
+from aggregator.upstream.http.replicas.key_file import KeyFile
 from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener
+from aggregator.upstream.replica import ALONE
 
 OnOpen = Callable[[Listener], None]
 """Told of a door that can be knocked at."""
@@ -46,6 +49,7 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         say=environment.note,
         stats=stats_of(config, environment),
         shows_arguments=options.show_arguments,
+        common=_common(options, binding, environment),
     )
 
 
@@ -82,7 +86,8 @@ def serve_door(
             status = open_in_hub(listener, config, environment) if is_shared else None
             if status is not None:
                 return ExitStatus(status)
-            serve = partial(serve_http, config, environment.variables, listener, expect)
+            replica = ALONE if access.common is None else access.common.replica
+            serve = partial(serve_http, config, environment.variables, listener, expect, replica)
             anyio.run(serve, backend_options=EVENT_LOOP)
     finally:
         listener.close()
@@ -100,6 +105,29 @@ def _keys(options: argparse.Namespace, config: Config, environment: Environment)
     has_place = state_path(environment.variables, environment.platform) is not None
     is_asked = has_place and not options.no_auth
     return Keys(ring_of(config.path, environment) if is_asked else None)
+
+
+def _common(
+    options: argparse.Namespace, binding: Binding, environment: Environment
+) -> Common | None:
+    """Return what we have in common with other replicas, if there are to be any."""
+    if options.state_key is None:
+        return None
+    if options.shared:
+        raise CommandError(
+            "`--state-key` and `--shared` exclude each other",
+            "Leave out `--shared`: each replica has servers of its own",
+            ExitStatus.USAGE,
+        )
+    path = environment.directory / Path(options.state_key).expanduser()
+    # Whoever is alone does not wait for what only replicas take.
+    from aggregator.upstream.http.replicas.wax import SharedWax  # noqa: PLC0415 - see above
+
+    try:
+        keys = KeyFile(path)
+        return Common.of(keys, SharedWax(keys), binding)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint) from error
 
 
 def _token_file(options: argparse.Namespace, environment: Environment) -> Path:

@@ -85,7 +85,9 @@ def _check(options: argparse.Namespace) -> None:
         CommandError: An option needs another.
     """
     for option in (
-        ("no_auth", "allow_host", "token_file", "show_arguments") if options.http is None else ()
+        ("no_auth", "allow_host", "token_file", "state_key", "show_arguments")
+        if options.http is None
+        else ()
     ):
         if getattr(options, option):
             raise CommandError(

@@ -57,6 +57,14 @@ class Resident(Protocol):
         """Whether we are told when it leaves."""
         ...
 
+    async def claim(self, server: ServerName, /) -> None:
+        """See to it that a process of its own may be begun here.
+
+        Raises:
+            AggregatorError: It may not.
+        """
+        ...
+
     @property
     def has_left(self) -> bool:
         """Whether it has left."""
@@ -216,8 +224,11 @@ class Cabins:
         Raises:
             CrowdedError: There are too many.
             ServerUnavailableError: It did not become ready.
+            ElsewhereError: Its processes are in another replica.
         """
-        cabin = self.find(server.name, resident.key) or self._begin(server, resident)
+        if (cabin := self.find(server.name, resident.key)) is None:
+            await resident.claim(server.name)
+            cabin = self.find(server.name, resident.key) or self._begin(server, resident)
         await cabin.until_ready(self._changed)
 
     def leave(self, key: Hashable) -> None:

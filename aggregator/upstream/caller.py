@@ -27,6 +27,8 @@ Context = ServerRequestContext[Any, Any]
 LOOPBACK = ("127.0.0.1", "::1")
 PROFILE = "aggregator.profile"
 """Where in the scope of a request the door writes the profile that it has chosen."""
+HOME = "aggregator.home"
+"""Where in the scope of a request the door writes which replica has opened its session."""
 FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """What whoever passes a request on says of where it comes from."""
 
@@ -204,6 +206,12 @@ def chosen_profile(ctx: Context) -> str | None:
         return chosen if isinstance(chosen, str) else None
     visitor = visitor_of(ctx)
     return visitor and visitor.profile
+
+
+def home_of(ctx: Context) -> str | None:
+    """Return which replica has opened the session of a request, where there are several."""
+    home = None if ctx.request is None else ctx.request.scope.get(HOME)
+    return home if isinstance(home, str) else None
 
 
 def has_servers_alone(ctx: Context) -> bool:

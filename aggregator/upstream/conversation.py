@@ -1,6 +1,6 @@
 """One client for as long as it is connected: what it has loaded, been shown and been told."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from itertools import count
 from typing import Any, Literal
@@ -34,6 +34,10 @@ class Loading:
         return bool(self.added or self.dropped)
 
 
+async def _anything(_server: ServerName) -> None:
+    """Let a client have processes of its own here."""
+
+
 @dataclass(slots=True, eq=False)
 class Conversation:
     """The memory of one client; nothing of it is shared with another."""
@@ -55,6 +59,10 @@ class Conversation:
     """What it sees; nothing stands for everything."""
     sees: Callable[[ServerName], bool] = lambda _server: True
     """Says whether a server exists for it."""
+    claim: Callable[[ServerName], Awaitable[None]] = _anything
+    """Sees to it that a process of its own may be begun here, or raises why not."""
+    keeps_list: bool = False
+    """Whether its list never grows: the next request may be answered by who knows nothing of it."""
     known_relist: bool | None = None
     """Whether clients of this name list again when told to, as earlier sessions have shown.
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
@@ -17,7 +16,7 @@ from aggregator.downstream.questions import (
 )
 from aggregator.downstream.server import Downstream
 from aggregator.eras import is_modern
-from aggregator.errors import CallError
+from aggregator.errors import CallError, ElsewhereError
 from aggregator.events import Tracer
 from aggregator.fleet.cabins import Resident
 from aggregator.fleet.fleet import Fleet
@@ -27,9 +26,10 @@ from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.parking import Parking, Run
+from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
-from aggregator.upstream.seal import Binding, ForeignStateError, Sealer
+from aggregator.upstream.seal import Binding, ForeignStateError
 from aggregator.upstream.tracing import forwarding
 from aggregator.upstream.yard import Yard
 
@@ -55,9 +55,10 @@ class Forward:
 class Forwarding:
     """Sends requests on to servers."""
 
-    def __init__(self, fleet: Fleet, yard: Yard) -> None:
+    def __init__(self, fleet: Fleet, yard: Yard, replica: Replica) -> None:
         self._fleet = fleet
-        self._sealer = Sealer()
+        self._replica = replica
+        self._sealer = replica.sealer
         self._parking = Parking(yard)
 
     @property
@@ -164,7 +165,7 @@ class Forwarding:
         binding = _binding(forward, caller)
         state = self._opened(params, binding)
         if "ticket" in state:
-            return await self._resume(state["ticket"], params, caller, binding)
+            return await self._resume(state, params, caller, binding)
         params.pop("requestState", None)
         if "state" in state:
             params["requestState"] = state["state"]
@@ -183,7 +184,7 @@ class Forwarding:
         binding = _binding(forward, caller)
         state = self._opened(params, binding)
         if "ticket" in state:
-            return await self._resume(state["ticket"], params, caller, binding)
+            return await self._resume(state, params, caller, binding)
         own = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         if not caller.capabilities:
             return without_questions(await server.request(forward.method, own, caller))
@@ -204,14 +205,22 @@ class Forwarding:
     ) -> dict[str, Any] | None:
         """Go on with what has asked the client something; nothing if that was not this."""
         try:
-            state = self._sealer.open(params.get("requestState"), binding, anyio.current_time())
+            state = self._sealer.open(params.get("requestState"), binding)
         except ForeignStateError:
             return None
-        return await self._resume(state["ticket"], params, caller, binding)
+        return await self._resume(state, params, caller, binding)
 
     async def _resume(
-        self, ticket: str, params: JsonObject, caller: ContextCaller, binding: Binding
+        self, state: JsonObject, params: JsonObject, caller: ContextCaller, binding: Binding
     ) -> dict[str, Any]:
+        """Go on with a call that waits.
+
+        Raises:
+            ElsewhereError: It waits in another process.
+        """
+        ticket, place = state["ticket"], state.get("at", "")
+        if place != self._replica.name:
+            raise ElsewhereError("the call that asked for this", place)
         answers = as_object(params.get("inputResponses"))
         return self._outcome(await self._parking.resume(ticket, answers, caller), binding)
 
@@ -222,17 +231,17 @@ class Forwarding:
         return {
             "resultType": "input_required",
             "inputRequests": self._parking.questions(outcome),
-            "requestState": self._sealed({"ticket": outcome}, binding),
+            "requestState": self._sealed({"ticket": outcome, "at": self._replica.name}, binding),
         }
 
     def _sealed(self, value: dict[str, Any], binding: Binding) -> str:
-        return self._sealer.seal(value, binding, anyio.current_time())
+        return self._sealer.seal(value, binding)
 
     def _opened(self, params: Mapping[str, Any], binding: Binding) -> JsonObject:
         if params.get("requestState") is None:
             return {}
         try:
-            return self._sealer.open(params["requestState"], binding, anyio.current_time())
+            return self._sealer.open(params["requestState"], binding)
         except ForeignStateError:
             raise MCPError(
                 types.INVALID_PARAMS, "`requestState` was not issued for this request"

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import mcp_types as types
 
@@ -18,6 +19,7 @@ from aggregator.upstream.caller import (
     declaration,
     era_of,
     has_servers_alone,
+    home_of,
     introduced,
     is_near,
     session_key,
@@ -28,6 +30,7 @@ from aggregator.upstream.links import Links
 from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.outlooks import Outlooks
 from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.resident import ClientResident
 from aggregator.upstream.watches import Watcher
@@ -46,12 +49,16 @@ class Guests:
         recollection: Recollection,
         logging_in: LoggingIn,
         outlooks: Outlooks,
+        *,
+        replica: Replica,
     ) -> None:
         self._fleet = fleet
         self._audience = audience
         self._recollection = recollection
         self._logging_in = logging_in
         self._outlooks = outlooks
+        self._replica = replica
+        self._claim = partial(replica.claim, home=None)
         self._strangers_links = defaultdict[str | None, Links](lambda: Links(is_shared=True))
         self._given: dict[types.RequestId, Sequence[JsonObject]] = {}
 
@@ -100,6 +107,8 @@ class Guests:
             has_memory=False,
             profile=profile,
             can_log_in=can_log_in,
+            claim=self._claim,
+            keeps_list=not self._replica.is_alone,
             links=self._strangers_links[profile],
         )
 
@@ -136,6 +145,8 @@ class Guests:
             visitor=visitor,
             profile=profile,
             sees=self._sees(profile),
+            claim=partial(self._replica.claim, home=home_of(ctx)),
+            keeps_list=not self._replica.is_alone,
             watcher=self.watcher(profile),
             known_relist=self._recollection.relists(client),
             capabilities=introduced(ctx),

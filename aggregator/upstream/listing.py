@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from aggregator.clients import ClientProfile, profile
+from aggregator.eras import Era
 from aggregator.exposure import Exposure, Surface, explain_surface, expose, visible
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject
@@ -78,10 +79,15 @@ def exposure_for(now: Now, conversation: Conversation) -> Exposure:
     return expose(
         now.deferral,
         now.config.settings.surface,
-        conversation.era,
+        _era(conversation),
         profile_of(now, conversation),
         conversation.known_relist,
     )
+
+
+def _era(conversation: Conversation) -> Era:
+    """Return whose rules hold for a client's list: a session that keeps it is as good as none."""
+    return "modern" if conversation.keeps_list else conversation.era
 
 
 def profile_of(now: Now, conversation: Conversation) -> ClientProfile:
@@ -93,7 +99,8 @@ def instructions_for(now: Now, conversation: Conversation) -> str:
     """Return what we tell this client about ourselves when it connects."""
     settings = now.config.settings
     known = profile_of(now, conversation)
-    choice = explain_surface(settings.surface, conversation.era, known, conversation.known_relist)
+    era = _era(conversation)
+    choice = explain_surface(settings.surface, era, known, conversation.known_relist)
     surface = "full" if settings.tool_search.never else choice.surface
     servers = list(now.descriptions.items())
     names = MetaTools(*map(known.shows, now.own_names))

@@ -45,6 +45,15 @@ class ClientResident:
         """Whether it has left."""
         return self._conversation.has_left
 
+    async def claim(self, server: ServerName, /) -> None:
+        """See to it that a process of its own may be begun here.
+
+        Raises:
+            ElsewhereError: Its processes are in another replica.
+            ServerUnavailableError: It can have none.
+        """
+        await self._conversation.claim(server)
+
     def watched(self, server: ServerName) -> frozenset[str]:
         """Return which resources of a server it watches."""
         return self._audience.watches.uris(server, self._conversation.watcher)

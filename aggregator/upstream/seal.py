@@ -5,14 +5,20 @@ import binascii
 import hmac
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
+
+import anyio
 
 from aggregator.json import is_object
 
 VALID_FOR = 3600.0
 """Seconds a token can be used."""
+
+STATE = "request state"
+"""What tokens of requests are sealed for."""
 
 
 class ForeignStateError(Exception):
@@ -35,43 +41,91 @@ class Binding:
         return sha256(text.encode()).hexdigest()
 
 
-class Sealer:
-    """Seals values with a key that lives as long as this process."""
+class Wax(Protocol):
+    """What only whoever has the key can close, and open for the same purpose."""
+
+    def close(self, purpose: str, body: bytes, /) -> bytes:
+        """Return a body as nobody else can make it."""
+        ...
+
+    def open(self, purpose: str, closed: bytes, /) -> bytes:
+        """Return what was closed for a purpose.
+
+        Raises:
+            ForeignStateError: It was closed by somebody else, or for something else.
+        """
+        ...
+
+
+class OwnWax:
+    """Closes with a key that lives as long as this process; anybody can read what is in it."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
-    def seal(self, value: dict[str, Any], binding: Binding, now: float) -> str:
-        """Return a token for a value."""
-        claims = {"value": value, "for": binding.digest(), "until": now + VALID_FOR}
-        body = json.dumps(claims, separators=(",", ":")).encode()
-        return base64.urlsafe_b64encode(self._sign(body) + body).decode()
+    def close(self, purpose: str, body: bytes, /) -> bytes:
+        """Return a body as nobody else can make it."""
+        return self._sign(purpose, body) + body
 
-    def open(self, token: object, binding: Binding, now: float) -> dict[str, Any]:
+    def open(self, purpose: str, closed: bytes, /) -> bytes:
+        """Return what was closed for a purpose.
+
+        Raises:
+            ForeignStateError: It was closed by somebody else, or for something else.
+        """
+        signature, body = closed[: sha256().digest_size], closed[sha256().digest_size :]
+        if not hmac.compare_digest(signature, self._sign(purpose, body)):
+            raise ForeignStateError
+        return body
+
+    def _sign(self, purpose: str, body: bytes) -> bytes:
+        return hmac.digest(self._key, purpose.encode() + b"\0" + body, "sha256")
+
+
+class Sealer:
+    """Seals values for requests that come later, here or wherever the same key is."""
+
+    def __init__(
+        self, wax: Wax | None = None, clock: Callable[[], float] = anyio.current_time
+    ) -> None:
+        self._wax: Wax = OwnWax() if wax is None else wax
+        self._clock = clock
+
+    def seal(self, value: dict[str, Any], binding: Binding) -> str:
+        """Return a token for a value."""
+        claims = {"value": value, "for": binding.digest(), "until": self._clock() + VALID_FOR}
+        body = json.dumps(claims, separators=(",", ":")).encode()
+        return written(self._wax.close(STATE, body))
+
+    def open(self, token: object, binding: Binding) -> dict[str, Any]:
         """Return the value of a token.
 
         Raises:
             ForeignStateError: The token cannot be trusted.
         """
-        body = self._verified(token)
-        claims = json.loads(body)
-        if not hmac.compare_digest(claims["for"], binding.digest()) or now > claims["until"]:
+        claims = json.loads(self._wax.open(STATE, read(token)))
+        is_meant = hmac.compare_digest(claims["for"], binding.digest())
+        if not is_meant or self._clock() > claims["until"]:
             raise ForeignStateError
         if not is_object(value := claims["value"]):
             raise ForeignStateError
         return dict(value)
 
-    def _verified(self, token: object) -> bytes:
-        if not isinstance(token, str):
-            raise ForeignStateError
-        try:
-            raw = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
-        except (binascii.Error, UnicodeEncodeError, ValueError):
-            raise ForeignStateError from None
-        signature, body = raw[: sha256().digest_size], raw[sha256().digest_size :]
-        if not hmac.compare_digest(signature, self._sign(body)):
-            raise ForeignStateError
-        return body
 
-    def _sign(self, body: bytes) -> bytes:
-        return hmac.digest(self._key, body, "sha256")
+def written(closed: bytes) -> str:
+    """Return what was closed as a client can carry it."""
+    return base64.urlsafe_b64encode(closed).decode()
+
+
+def read(token: object) -> bytes:
+    """Return what was written so.
+
+    Raises:
+        ForeignStateError: It was not.
+    """
+    if not isinstance(token, str):
+        raise ForeignStateError
+    try:
+        return base64.b64decode(token.encode(), altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError, ValueError):
+        raise ForeignStateError from None

@@ -19,6 +19,7 @@ from aggregator.catalog import ToolEntry
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
 from aggregator.eras import Era
+from aggregator.errors import ERROR_META, ElsewhereError
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
@@ -47,6 +48,7 @@ from aggregator.upstream.offered import Offered
 from aggregator.upstream.outlooks import Outlooks
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.searching import Searching
@@ -78,6 +80,7 @@ class Upstream(Server[Any]):
         audience: Audience,
         recollection: Recollection,
         logins: Home | None = None,
+        replica: Replica = ALONE,
     ) -> None:
         super().__init__(
             NAME,
@@ -99,8 +102,10 @@ class Upstream(Server[Any]):
         # It stands alone: nobody reads the spans that the SDK would make of each message.
         self.middleware[:] = [self._answer_directly]
         self.fleet = fleet
+        self.replica = replica
+        """What this process is among those that serve the same clients."""
         self._yard = Yard()
-        self._forwarding = Forwarding(fleet, self._yard)
+        self._forwarding = Forwarding(fleet, self._yard, replica)
         self._subscriptions = Subscriptions(fleet, audience.watches)
         self._resources = Resources(self._forwarding, self._subscriptions, audience.watches)
         self._prompts = Prompts(self._forwarding)
@@ -113,7 +118,9 @@ class Upstream(Server[Any]):
         self._lists = Lists(fleet, self._outlooks)
         self._channels = Channels(self._channel, self._channel_subjects)
         self._recollection = recollection
-        self._guests = Guests(fleet, audience, recollection, self._logging_in, self._outlooks)
+        self._guests = Guests(
+            fleet, audience, recollection, self._logging_in, self._outlooks, replica=replica
+        )
         self.conversations = audience.conversations
         self._lobby = audience.lobby
         self.asked = anyio.Event()
@@ -255,6 +262,8 @@ class Upstream(Server[Any]):
             result = await self._answer(ctx.method, request)
         except MCPError:
             raise
+        except ElsewhereError as error:
+            raise MCPError(ELSEWHERE, str(error), {ERROR_META: dict(error.facts)}) from error
         except Exception as error:  # noqa: BLE001 - the one boundary between a bug and a client
             raise _unexpected(error) from None
         return self._enveloped(result) if era_of(ctx) == "modern" else result

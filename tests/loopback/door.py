@@ -17,6 +17,7 @@ from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME
+from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import MAX_SESSIONS
 from aggregator.upstream.server import Upstream
@@ -78,6 +79,7 @@ async def door(
     shows_arguments: bool = False,
     profile: str | None = None,
     keys: Keys | None = None,
+    common: Common | None = None,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
     """Serve the aggregator in front of these servers for the length of the block."""
@@ -94,7 +96,10 @@ async def door(
         say=said.append,
         stats=stats,
         shows_arguments=shows_arguments,
+        common=common,
     )
+    if common is not None:
+        options["replica"] = common.replica
     listener = Listener(access)
     stop = anyio.Event()
     token = token_file.read_text().strip()

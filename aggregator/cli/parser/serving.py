@@ -43,6 +43,12 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="with --http: a further name by which clients reach this host",
     )
+    parser.add_argument(
+        "--state-key",
+        type=file,
+        metavar="FILE",
+        help="with --http: one of several replicas; the key that they share, or a new one is made",
+    )
     add_show_arguments(parser, "with --http: ")
 
 

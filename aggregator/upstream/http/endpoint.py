@@ -34,8 +34,10 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from aggregator.errors import ElsewhereError
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.signals import Signal
+from aggregator.upstream.caller import HOME
 from aggregator.upstream.http.bodies import (
     MAX_BODY_BYTES,
     Bodies,
@@ -47,10 +49,12 @@ from aggregator.upstream.http.exchange import Exchange, Listening
 from aggregator.upstream.http.modern import Modern, rejection
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.pulse import Pulse
+from aggregator.upstream.http.replicas.adoption import Adoption
 from aggregator.upstream.http.reply import Headers, Reply
-from aggregator.upstream.http.session import Introduction, Session
+from aggregator.upstream.http.session import HERE, Introduction, Place, Session
 from aggregator.upstream.http.sessions import Owner, Sessions
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
+from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 
 LISTEN = "subscriptions/listen"
 """The request that is only answered when the client has heard enough."""
@@ -85,7 +89,8 @@ _NO_EVENTS = ErrorData(
 class Endpoint:
     """Answers whoever has been let in."""
 
-    def __init__(self, server: Server[Any], max_sessions: int) -> None:
+    def __init__(self, server: Server[Any], max_sessions: int, replica: Replica = ALONE) -> None:
+        self._adoption = None if replica.wax is None else Adoption(replica, replica.wax)
         self.sessions = Sessions[Session](max_sessions)
         self._server = server
         self._modern = Modern(server)
@@ -145,6 +150,8 @@ class Endpoint:
                 await self._listen(session, scope, send, given)
             else:
                 self.sessions.end(session)
+                if self._adoption is not None:
+                    self._adoption.end(session.key)
                 await Reply(send, session.headers).end(None)
 
     async def _post(
@@ -169,8 +176,7 @@ class Endpoint:
         except BodyRefusedError as error:
             # What it asks, and so the id of it, is not known.
             told = ErrorData(code=INVALID_REQUEST, message=str(error))
-            is_full = error.status is HTTPStatus.SERVICE_UNAVAILABLE
-            await _refuse(send, error.status, told, ((b"retry-after", b"1"),) if is_full else ())
+            await _refuse(send, error.status, told)
         finally:
             self._arriving.pop(arriving, None)
 
@@ -234,17 +240,26 @@ class Endpoint:
             await reply.end(encoded(answer) if answer else None)
             return
         introduction = Introduction(client, connection.protocol_version)
-        session = await self.begin(uuid4().hex, introduction, _owner(scope))
+        session = await self._opened(introduction, _owner(scope))
         if session is None:
             await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
         else:
             await Reply(send, session.headers).end(encoded(answer))
 
-    async def begin(self, key: str, introduction: Introduction, owner: Owner) -> Session | None:
+    async def _opened(self, introduction: Introduction, owner: Owner) -> Session | None:
+        """Open a session that nobody knows of yet, unless there are too many."""
+        if self._adoption is None:
+            return await self.begin(uuid4().hex, introduction, owner)
+        key = self._adoption.key(introduction, owner)
+        return await self.begin(key, introduction, owner, self._adoption.place)
+
+    async def begin(
+        self, key: str, introduction: Introduction, owner: Owner, place: Place = HERE
+    ) -> Session | None:
         """Open a session, unless there are too many: all that it needs to be known by is given."""
         if not self.sessions.make_room():
             return None
-        session = Session(key, introduction, owner, self._server)
+        session = Session(key, introduction, owner, self._server, place)
         self.sessions.begin(session)
         await self._group.start(self._live, session)
         return session
@@ -261,11 +276,35 @@ class Endpoint:
         if key is None:
             await _refuse(send, HTTPStatus.BAD_REQUEST, _MISSING)
             return None
+        if self._adoption is not None:
+            return await self._adopted(self._adoption, key.decode("latin-1"), scope, send)
         session = self.sessions.get(key.decode("latin-1"))
         # Whoever has learnt the id of another's session learns no more by it than that.
         if session is None or session.owner != _owner(scope):
             await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
             return None
+        return session
+
+    async def _adopted(
+        self, adoption: Adoption, key: str, scope: Scope, send: Send
+    ) -> Session | None:
+        """Return a session, opened here if another replica has opened it; refuse it if none has."""
+        owner = _owner(scope)
+        session = self.sessions.get(key)
+        if session is None or adoption.is_under_way(key):
+            async with adoption.turn(key):
+                session = self.sessions.get(key)
+                found = await adoption.find(key, owner) if session is None else None
+                if found is not None:
+                    session = await self.begin(key, found.introduction, owner, found.place)
+                    if session is None:
+                        await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
+                        return None
+        if session is None or session.owner != owner:
+            await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
+            return None
+        scope[HOME] = session.home
+        session.welcome(Request(scope))
         return session
 
     async def _speak_in(
@@ -279,10 +318,15 @@ class Endpoint:
                 with self._answering(exchange, reply):
                     await session.answer(exchange, reply)
                 return
-            await reply.end(None, HTTPStatus.ACCEPTED)
             if isinstance(message, JSONRPCNotification):
+                await reply.end(None, HTTPStatus.ACCEPTED)
                 session.hear(message, request)
+            elif (asker := session.questions.asker(message)) is not None:
+                elsewhere = ElsewhereError("what was asked", asker)
+                told = ErrorData(code=ELSEWHERE, message=str(elsewhere), data=elsewhere.facts)
+                await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, told, session.headers)
             else:
+                await reply.end(None, HTTPStatus.ACCEPTED)
                 session.questions.answer(message)
 
     async def _listen(self, session: Session, scope: Scope, send: Send, given: Given) -> None:

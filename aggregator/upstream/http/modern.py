@@ -32,6 +32,7 @@ from aggregator.json import JsonObject, as_object, is_object
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.http.exchange import Exchange
 from aggregator.upstream.http.reply import Reply
+from aggregator.upstream.replica import ELSEWHERE
 
 MAX_REMEMBERED = 1000
 """Tools of which it is remembered whether their calls have headers to be checked."""
@@ -111,4 +112,6 @@ def rejection(
 
 def status_of(code: int) -> int:
     """Return the status that an error is answered with in the modern era."""
+    if code == ELSEWHERE:
+        return HTTPStatus.SERVICE_UNAVAILABLE
     return ERROR_CODE_HTTP_STATUS.get(code, HTTPStatus.OK)

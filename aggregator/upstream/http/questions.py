@@ -42,7 +42,9 @@ class _Question:
 class Questions:
     """The questions to one client that it has not answered yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, replica: str = "") -> None:
+        self._replica = replica
+        """Where there are several, who asks: the answer may come to another."""
         self._last = 0
         self._open: dict[RequestId, _Question] = {}
 
@@ -55,7 +57,7 @@ class Questions:
             MCPError: The client refuses, or will not answer any more.
         """
         self._last += 1
-        number = self._last
+        number: RequestId = f"{self._last}@{self._replica}" if self._replica else self._last
         question = self._open[number] = _Question()
         is_asked = False
         try:
@@ -74,6 +76,13 @@ class Questions:
             raise MCPError.from_error_data(question.outcome)
         return question.outcome
 
+    def asker(self, message: JSONRPCResponse | JSONRPCError) -> str | None:
+        """Return which other replica has asked what a message answers, if one has."""
+        if not self._replica or not isinstance(message.id, str):
+            return None
+        asker = message.id.partition("@")[2]
+        return asker if asker and asker != self._replica else None
+
     def answer(self, message: JSONRPCResponse | JSONRPCError) -> None:
         """Take the client's answer to one of them; what answers none is nobody's business."""
         number = None if message.id is None else coerce_request_id(message.id)
@@ -87,13 +96,13 @@ class Questions:
             question.answered.set()
 
 
-def _asked(number: int, method: str, params: Mapping[str, Any] | None) -> bytes:
+def _asked(number: RequestId, method: str, params: Mapping[str, Any] | None) -> bytes:
     if params is None:
         return encoded(JSONRPCRequest(jsonrpc="2.0", id=number, method=method))
     return encoded(JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=dict(params)))
 
 
-def _taken_back(number: int) -> bytes:
+def _taken_back(number: RequestId) -> bytes:
     params = {"requestId": number, "reason": "caller cancelled"}
     return encoded(
         JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 import anyio
+from mcp_types import JSONRPCError
 from starlette.types import Send
+
+from aggregator.upstream.replica import ELSEWHERE
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -20,7 +23,15 @@ EVENTS = (
     # Some gateways collect what they are sent before they pass it on, unless they are told.
     (b"x-accel-buffering", b"no"),
 )
+AGAIN = (b"retry-after", b"1")
+"""With what is answered 503 nothing has happened: it can be sent again, here or elsewhere."""
 PING = b": ping\r\n\r\n"
+
+
+def status_here(answer: object) -> int:
+    """Return the status of an answer that may have to come from another replica."""
+    is_elsewhere = isinstance(answer, JSONRPCError) and answer.error.code == ELSEWHERE
+    return HTTPStatus.SERVICE_UNAVAILABLE if is_elsewhere else HTTPStatus.OK
 
 
 class Reply:
@@ -85,7 +96,8 @@ class Reply:
         body = message or b""
         length = (b"content-length", str(len(body)).encode())
         kind = () if message is None else (JSON,)
-        await self._start(status, (*kind, length, *self._headers))
+        later = (AGAIN,) if status == HTTPStatus.SERVICE_UNAVAILABLE else ()
+        await self._start(status, (*kind, length, *later, *self._headers))
         await self._send({"type": "http.response.body", "body": body})
 
     async def _start(self, status: int, headers: Headers) -> None:

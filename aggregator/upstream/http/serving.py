@@ -17,6 +17,7 @@ from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, Binding
 from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
+from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.http.token import check_token, ensure_token
@@ -62,6 +63,8 @@ class Access:
     """Where it is kept what was counted, for the page; `None` if nothing is."""
     shows_arguments: bool = False
     """Whether the page shows what calls are given."""
+    common: Common | None = None
+    """What this process has in common with others that serve the same clients, if there are any."""
 
 
 class Listener:
@@ -121,7 +124,7 @@ class Listener:
                 group.start_soon(_serve, server, self._socket, stop)
                 self.greet()
                 async with anyio.create_task_group() as watching:
-                    watching.start_soon(_follow, access.keys, site)
+                    watching.start_soon(_follow, access, site)
                     await stop.wait()
                     watching.cancel_scope.cancel()
                 await site.drain(DRAIN_TIME)
@@ -185,12 +188,15 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _follow(keys: Keys, site: Site) -> None:
+async def _follow(access: Access, site: Site) -> None:
     """Part with whoever came in by a token that has been revoked, or has expired."""
+    keys, common = access.keys, access.common
     valid = keys.valid
     while True:
         await anyio.sleep(LOOK)
         keys.look()
+        if common is not None:
+            common.keys.look()
         before, valid = valid, keys.valid
         if gone := before - valid:
             site.part_with(gone)

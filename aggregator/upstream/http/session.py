@@ -28,7 +28,7 @@ from aggregator.jsonrpc.encoding import encoded
 from aggregator.signals import Signal
 from aggregator.upstream.http.exchange import Exchange, Listening, notification
 from aggregator.upstream.http.questions import Questions
-from aggregator.upstream.http.reply import Reply
+from aggregator.upstream.http.reply import Reply, status_here
 from aggregator.upstream.http.sessions import Owner
 
 IDLE_TIME = 30 * 60.0
@@ -45,18 +45,36 @@ class Introduction(NamedTuple):
     """The version that both speak."""
 
 
+class Place(NamedTuple):
+    """Where a session is, and where it was opened; nothing where there is one place only."""
+
+    replica: str
+    home: str
+
+
+HERE = Place("", "")
+INITIALIZED = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+
+
 class Session:
     """Answers one client; it is also how that client is reached outside of its requests."""
 
     def __init__(
-        self, key: str, introduction: Introduction, owner: Owner, server: Server[Any]
+        self,
+        key: str,
+        introduction: Introduction,
+        owner: Owner,
+        server: Server[Any],
+        place: Place = HERE,
     ) -> None:
         self.key = key
         self.owner = owner
         """Who alone may use it: whoever has opened it."""
         self.headers = ((SESSION.encode(), key.encode()),)
         """What every response of it says."""
-        self.questions = Questions()
+        self.home = place.home
+        """Which replica has opened it first, where there are several."""
+        self.questions = Questions(place.replica)
         self._connection = Connection(
             self,
             protocol_version=introduction.version,
@@ -69,6 +87,7 @@ class Session:
         self._stream: Reply | None = None
         self._listening: Listening | None = None
         self._listens = Signal()
+        self._is_welcome = False
         self._ended = anyio.Event()
         self._uses = 0
         self._idle_since = anyio.current_time()
@@ -140,10 +159,19 @@ class Session:
             # Who has taken a request back may be about to leave, and the SDK's client breaks if
             # there is JSON for it then; what it is told on a stream of events it may leave unread.
             await reply.begin()
-        await reply.end(None if answer is None else encoded(answer))
+        await reply.end(None if answer is None else encoded(answer), status_here(answer))
+
+    def welcome(self, request: Request) -> None:
+        """Take the client for ready: whoever it has told so may have been another replica."""
+        if not self._is_welcome:
+            self.hear(INITIALIZED, request)
 
     def hear(self, message: JSONRPCNotification, request: Request) -> None:
         """Take a notification, and act on it beside everything else."""
+        if message.method == INITIALIZED.method:
+            if self._is_welcome:
+                return
+            self._is_welcome = True
         if message.method == "notifications/cancelled":
             cancelled = cancelled_request_id_from_params(message.params)
             exchange = None

@@ -1,0 +1,1 @@
+"""Several processes behind one address, none of which has to know of the others."""
