@@ -28,6 +28,7 @@ from tests.soak import (
     messages,
     mutations,
     neighbours,
+    replicas,
     stalls,
     standstills,
     storms,
@@ -243,6 +244,17 @@ def day_row(minutes: float | None, seed: int) -> Row:
     return row
 
 
+async def replicas_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    clients, steps = (20, 30) if quick else (100, 125)
+    async for line in replicas.measure(directory, clients, steps):
+        yield line
+
+
+async def replicas_rate_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    async for line in replicas.compare(directory, 40, 30 if quick else 150):
+        yield line
+
+
 ROWS: Mapping[str, Row] = {
     "kills": kill_row,
     "neighbours": neighbour_row,
@@ -260,6 +272,8 @@ ROWS: Mapping[str, Row] = {
     "hub-killed": killed_row,
     "hub-sessions": sessions_row,
     "hub-crossing": crossing_row,
+    "replicas": replicas_row,
+    "replicas-rate": replicas_rate_row,
 }
 
 

@@ -51,7 +51,7 @@ async def test_any_replica_serves_any_request(era: Era, tmp_path: Path) -> None:
         for number in range(20):
             opened = (one, two)[number % 2]
             params = {"name": "one__plain", "arguments": {"number": number}}
-            request = modern("tools/call", params, mcp_name="one__plain")
+            request: dict[str, Any] = modern("tools/call", params, mcp_name="one__plain")
             if era == "handshake":
                 request = {"json": asked("tools/call", params), "headers": session}
             answer = await client.post(opened.url, **request)
@@ -107,6 +107,7 @@ async def test_a_client_that_listens_at_one_hears_what_changes_there(tmp_path: P
             await peer.change(**{f"late_{len(peer.tools)}": {"description": "Comes later"}})
             await anyio.sleep(0.2)
 
+    heard: dict[str, Any] = {}
     async with pair(servers, tmp_path, Settings(surface="full")) as (one, two, client):
         session = await begin(client, one)
         async with (
@@ -252,7 +253,7 @@ async def test_a_parked_call_goes_on_where_it_waits_and_says_so_elsewhere(tmp_pa
     async with pair(servers, tmp_path) as (one, two, client):
         params: dict[str, Any] = {"name": "one__ask", "arguments": {}}
         request = modern("tools/call", params, mcp_name="one__ask")
-        able = {types.CLIENT_CAPABILITIES_META_KEY: {"elicitation": {"form": {}}}}
+        able: dict[str, Any] = {types.CLIENT_CAPABILITIES_META_KEY: {"elicitation": {"form": {}}}}
         meta = request["json"]["params"]["_meta"]
         request["json"]["params"]["_meta"] = {**meta, **able}
         first = (await client.post(one.url, **request)).json()["result"]
@@ -289,7 +290,8 @@ async def test_a_state_of_a_modern_server_is_taken_by_any_replica(tmp_path: Path
 class Rounds(Peer):
     """Asks for nothing, twice, and wants its state back."""
 
-    async def _call(self, _ctx: Any, params: types.CallToolRequestParams) -> Any:
+    async def _call(self, ctx: Any, params: types.CallToolRequestParams) -> Any:
+        assert ctx.session
         if params.request_state is None:
             return types.InputRequiredResult(request_state="the server's own state")
         text = types.TextContent(type="text", text=params.request_state)
@@ -297,8 +299,8 @@ class Rounds(Peer):
 
 
 async def test_a_process_of_its_own_is_where_the_session_was_opened(tmp_path: Path) -> None:
-    own = {"one": {"per_client": True}}
-    async with pair(plain, tmp_path, is_shared=True, **own) as (one, two, client):
+    own: dict[str, Any] = {"is_shared": True, "one": {"per_client": True}}
+    async with pair(plain, tmp_path, **own) as (one, two, client):
         session = await begin(client, one)
         elsewhere = await say(client, two, call("one__plain"), session)
         here = await say(client, one, call("one__plain"), session)
@@ -330,7 +332,7 @@ def test_an_id_says_what_was_settled_and_ends(tmp_path: Path) -> None:
 
 def test_who_says_much_of_itself_has_an_id_that_gateways_take(tmp_path: Path) -> None:
     wax = SharedWax(KeyFile(tmp_path / "key"))
-    long = {
+    long: dict[str, Any] = {
         **HELLO,
         "clientInfo": {"name": "n" * 9000, "version": "v" * 9000, "title": "t" * 9000},
         "capabilities": {"sampling": {}, "extensions": {"x/y": {"z" * 9000: {}}}},

@@ -1,0 +1,37 @@
+"""Several replicas behind a proxy: what fails when one ends, or all are replaced."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tests.replicas.cluster import PROXY, cluster
+from tests.replicas.trial import edits, kills, nothing, restarts, trial
+
+
+async def measure(directory: Path, clients: int, steps: int) -> AsyncIterator[str]:
+    """Yield what came of everything that can happen."""
+    if PROXY is None:
+        yield "there is no haproxy here"
+        return
+    for size in (2, 3):
+        for happens in (nothing, edits, kills, restarts):
+            async with cluster(_own(directory), size) as running:
+                found = await trial(running, clients, steps, happens)
+                yield f"{size} replicas, {happens.__name__}: {found.line()}"
+                for each in [*found.account.failures[:3], *found.account.crossed[:3]]:
+                    yield f"  {each}"
+
+
+async def compare(directory: Path, clients: int, steps: int) -> AsyncIterator[str]:
+    """Yield how much three replicas do, of what one does."""
+    rates = list[float]()
+    for size in (1, 3):
+        async with cluster(_own(directory), size) as running:
+            await trial(running, clients, 5)
+            rates.append((await trial(running, clients, steps)).rate)
+    one, three = rates
+    yield f"{one:.0f} requests a second with one, {three:.0f} with three: {three / one:.2f}"
+
+
+def _own(directory: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=directory))
