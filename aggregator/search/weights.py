@@ -44,6 +44,9 @@ MAX_CLAUSES = 6
 """Sentences of a request that are read for their meaning each by itself. Recall, speed."""
 SHORTEST_CLAUSE = 3
 """Words below which a sentence says too little by itself: "Thanks a lot!" Recall."""
+DRAWN_OUT = 0.5
+"""How far the nearest tool of each sentence is brought to the nearest of all: 0 leaves it where it
+is, and with 1 every sentence has a nearest one that is as near. Recall."""
 
 MAX_GUESSES = 8
 """Unknown words of one query that are looked up by likeness; the rest match nothing. Speed."""
