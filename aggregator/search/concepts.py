@@ -19,11 +19,17 @@ from aggregator.search.weights import (
     MAX_GUESSES,
     MAX_TERMS,
     NEGLIGIBLE,
+    OPENING,
     Weights,
 )
 from aggregator.search.words import stem, tokens
 
 Postings = Mapping[str, Mapping[int, float]]
+
+_QUESTION = frozenset({"what", "when", "where", "which", "who", "whose"})
+"""Words at the beginning of a request that wants to be told something."""
+_TELLING = stem("get")
+"""What the names of tools say that tell something."""
 
 
 class Alternative(NamedTuple):
@@ -95,7 +101,9 @@ class Reader:
         words = dict.fromkeys(part for parts in spoken for part in parts)
         telling = frozenset(stop_free(words))
         said = [word for parts in spoken for word in self._told(parts, telling)]
-        return self._request(tuple(words), said)
+        opening = list(words)[:OPENING]
+        asking = next((word for word in opening if word in _QUESTION), None)
+        return self._request(tuple(words), said, asking)
 
     def _told(self, humps: tuple[str, ...], telling: Container[str]) -> Iterator[Word]:
         """Take a word of humps apart; if the whole is known, it counts more than its parts."""
@@ -107,7 +115,7 @@ class Reader:
             if hump in telling:
                 yield Word(hump, self._weights.humps if known else 1.0)
 
-    def _request(self, words: tuple[str, ...], said: Sequence[Word]) -> Request:
+    def _request(self, words: tuple[str, ...], said: Sequence[Word], asking: str | None) -> Request:
         """Bring together what is said more than once, and look each word up."""
         stems = [stem(word.text) for word in said]
         counting = self._rarest(stems)
@@ -118,6 +126,9 @@ class Reader:
                 continue
             if alternatives := self._alternatives(term, word, joined.get(term, ())):
                 concepts[term] = Concept(word.text, alternatives)
+        if asking and concepts and _TELLING in self._postings and _TELLING not in concepts:
+            told = self._alternatives(_TELLING, Word(asking, self._weights.asked), ())
+            concepts[_TELLING] = Concept(asking, told)
         places = {term: at for at, term in enumerate(concepts)}
         pairs = [pair for pair in pairwise(stems) if pair[0] in places and pair[1] in places]
         return Request(

@@ -59,6 +59,8 @@ LONG_REQUEST = 6
 LONG_WINDED = 32
 """Words from which a request says in words of its own what tables would add: these are left out.
 Recall."""
+OPENING = 5
+"""Different words at the beginning of a request in which a question begins. Sense."""
 SEVERAL_NEEDS = 16
 """Words the index knows from which a request is likely to ask for several tools. Recall."""
 NEGLIGIBLE = 0.1
@@ -230,6 +232,8 @@ class Weights(NamedTuple):
     small one says little of which words are common. Sense."""
     faint: float = 0.7
     """What a word counts that requests are only wrapped in. Recall."""
+    asked: float = 0.3
+    """What `get` counts in a question: who asks for the time does not want to convert it. Sense."""
     joined: float = 0.9
     """What `createissue` counts for `create` and for `issue`. Recall."""
     humps: float = 0.5

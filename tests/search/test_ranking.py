@@ -300,6 +300,28 @@ def test_who_wants_to_be_shown_something_is_not_offered_to_delete_it(text: str):
     assert search(index, text)[0] == "todo__list_tasks"
 
 
+@pytest.mark.parametrize(
+    "text", ["what time is it", "Hey, can you say what time it is?", "What's the time?"]
+)
+def test_who_asks_a_question_wants_to_be_told(text: str):
+    index = index_of(
+        entry("time__convert_time", "Convert time between timezones"),
+        entry("time__get_current_time", "Get current time in a specific timezones"),
+    )
+
+    assert search(index, text)[0] == "time__get_current_time"
+    assert search(index, "convert the time")[0] == "time__convert_time"
+
+
+def test_a_question_about_nothing_that_is_known_finds_nothing():
+    index = index_of(entry("time__get_time", "The time"), entry("world__get_map", "A map"))
+
+    assert search(index, "what gibberish") == []
+    assert search(index_of(entry("talk__chat", "Talk"), entry("a__map", "A map")), "what map") == [
+        "a__map"
+    ]
+
+
 def test_a_number_does_not_bring_in_tools_before_the_words_that_matter(
     monkeypatch: pytest.MonkeyPatch,
 ):
