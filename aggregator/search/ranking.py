@@ -30,7 +30,7 @@ def pick(
             by_words, limit, weights.by_words, suspicion, has_several_needs=has_several_needs
         )
     first = spread(by_words, 1, weights.by_words, suspicion)
-    blend(scores, request.gain or 1.0, near, weights.blending)
+    blend(scores, near, weights.blending)
     picked = spread(
         _ordered(scores),
         limit,

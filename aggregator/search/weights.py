@@ -155,10 +155,8 @@ class Measure(NamedTuple):
 class Blending(NamedTuple):
     """How meaning counts beside words."""
 
-    meaning: float = 0.64
-    """What meaning counts for, of 1, where words say nothing; the rest is for the words. Recall."""
-    sureness: float = 0.22
-    """How much less it counts for where one tool has all the words of the query. Recall."""
+    meaning: float = 0.5
+    """What meaning counts for, of 1; the rest is for the words. Recall."""
     candidates: int = 48
     """Tools found by words that are ranked again; further down nothing is left to gain. Recall."""
     nearest: int = 32

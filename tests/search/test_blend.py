@@ -2,7 +2,6 @@
 
 from array import array
 from dataclasses import dataclass, replace
-from math import inf
 
 import pytest
 from hypothesis import given
@@ -24,6 +23,8 @@ DISK = entry("disk__delete_file", "Delete a file")
 TOOLS = (MAIL, CHAT, DISK)
 OTHERS = tuple(entry(f"other__tool{number}") for number in range(20))
 """Tools that have nothing to do with anything."""
+ALL = (*TOOLS, *OTHERS)
+ASKED = Request(("word",), (Concept("word", (Alternative("word", 1.0),)),), ())
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Had:
     called: Called = Called.NO
 
 
-def fused(had: list[Had], close: Nearness, limit: int, whole: float = inf) -> list[Score]:
+def fused(had: list[Had], close: Nearness, limit: int) -> list[Score]:
     """Rank what has words of a query together with what is near, equals in their order."""
     known = {each.tool.name for each in had}
     others = [Had(each, 0.0) for each in close.nearest(32, 0.25) if each.name not in known]
@@ -61,12 +62,7 @@ def fused(had: list[Had], close: Nearness, limit: int, whole: float = inf) -> li
         for at, (name, each) in enumerate(found.items())
     ]
     suspicion = index_of(*tools).suspicion
-    return pick(scores, limit, suspicion, WEIGHTS, request=asking(whole), near=close)
-
-
-def asking(whole: float) -> Request:
-    """Return a request of one word that is worth as much."""
-    return Request(("word",), (Concept("word", (Alternative("word", whole),)),), ())
+    return pick(scores, limit, suspicion, WEIGHTS, request=ASKED, near=close)
 
 
 def tools_of(scores: list[Score]) -> list[ToolEntry]:
@@ -93,7 +89,7 @@ def test_words_and_meaning_add_up() -> None:
 
     found = fused(hits, near(30, 60, 58), 5)
 
-    assert names(tools_of(found)) == ["disk__delete_file", "chat__post", "mail__send"]
+    assert names(tools_of(found)) == ["disk__delete_file", "mail__send", "chat__post"]
 
 
 def test_a_tool_whose_name_was_typed_stays_first_whatever_the_meaning() -> None:
@@ -104,12 +100,11 @@ def test_a_tool_whose_name_was_typed_stays_first_whatever_the_meaning() -> None:
     assert names(tools_of(found)) == ["disk__delete_file"]
 
 
-def test_the_more_of_the_query_a_tool_has_the_less_meaning_counts() -> None:
-    unsure = fused([Had(MAIL, 8.0)], near(20, 30, 0), 2, whole=80)
-    sure = fused([Had(MAIL, 8.0)], near(20, 30, 0), 2, whole=8)
+def test_what_either_ranking_has_first_counts_the_same() -> None:
+    found = fused([Had(MAIL, 8.0)], near(0, 90, 0, *(0 for _ in OTHERS), entries=ALL), 2)
 
-    assert tools_of(sure) == [MAIL, CHAT]
-    assert sure[1].worth < unsure[1].worth
+    assert tools_of(found) == [MAIL, CHAT]
+    assert [each.worth for each in found] == [0.5, 0.5]
 
 
 def test_a_tool_that_has_no_vector_yet_keeps_what_its_words_are_worth() -> None:
@@ -137,7 +132,7 @@ def test_the_first_of_either_ranking_is_among_the_first_five() -> None:
     found = fused(hits, near(*likeness, entries=tools), 8)
 
     assert names(tools_of(found)) == [
-        *("both0__tool", "both1__tool", "both2__tool", "chat__post", "mail__send"),
+        *("both0__tool", "both1__tool", "both2__tool", "mail__send", "chat__post"),
         *("both3__tool", "both4__tool", "both5__tool"),
     ]
 
@@ -217,8 +212,8 @@ def test_who_repeats_the_query_is_no_measure_for_the_others() -> None:
     tools = (*TOOLS, echo, *OTHERS)
     hits = [Had(CHAT, 8.0), Had(MAIL, 4.0), Had(DISK, 2.0)]
     close = near(70, 55, 20, 100, *[5] * len(OTHERS), entries=tools)
-    plain = tools_of(fused(hits, close, 4, whole=20))
-    echoed = tools_of(fused([Had(echo, 80.0, echo=True), *hits], close, 4, whole=20))
+    plain = tools_of(fused(hits, close, 4))
+    echoed = tools_of(fused([Had(echo, 80.0, echo=True), *hits], close, 4))
 
     assert [each for each in echoed if each is not echo] == [
         each for each in plain if each is not echo
@@ -233,7 +228,7 @@ def test_the_tools_of_who_repeats_the_query_are_no_measure_for_the_others() -> N
     close = near(70, 60, 20, 80, 100, *[5] * len(OTHERS), entries=tools)
 
     def others(hits: list[Had], close: Nearness) -> dict[str, float]:
-        found = fused(hits, close, 5, whole=20)
+        found = fused(hits, close, 5)
         worth = {each.document.entry.name: round(each.worth, 2) for each in found}
         return {name: each for name, each in worth.items() if not name.startswith("evil")}
 
@@ -249,7 +244,7 @@ def test_who_repeats_the_query_is_first_where_nobody_else_is_near() -> None:
     hits = [Had(tools[4], 9.0, echo=True), Had(MAIL, 2.0)]
     close = near(*[60] * 4, 99, *[60] * 4, 10, entries=(*tools, MAIL))
 
-    assert tools_of(fused(hits, close, 3, whole=10))[0] == tools[4]
+    assert tools_of(fused(hits, close, 3))[0] == tools[4]
 
 
 def test_a_tool_is_no_copy_of_who_repeats_the_query_and_so_its_text() -> None:
