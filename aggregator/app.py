@@ -3,7 +3,7 @@
 import logging
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -214,6 +214,13 @@ async def running_fleet(
         if state is not None and settings.stats:
             group.start_soon(keep_stats, fleet.stream, stats_path(state), config.path, fleet.redact)
             group.start_soon(_learn, fleet, stats_path(state), config.path)
+        if settings.tokens is not None:
+            # And so is this.
+            from aggregator.fleet.counting import open_counting  # noqa: PLC0415 - see above
+
+            counting = open_counting(settings.tokens, memory)
+            counting.recall(fleet)
+            group.start_soon(_count_after_first_list, counting.keep, fleet, server)
         group.start_soon(_refresh_after_first_list, fleet, server)
         group.start_soon(meaning.run)
         group.start_soon(fleet.run)
@@ -316,6 +323,14 @@ async def _refresh_after_first_list(fleet: Fleet, server: Upstream) -> None:
     await server.asked.wait()
     await anyio.sleep(REFRESH_DELAY)
     await fleet.refresh()
+
+
+async def _count_after_first_list(
+    keep: Callable[[Fleet], Awaitable[None]], fleet: Fleet, server: Upstream
+) -> None:
+    """Have it counted what definitions cost, once the client has what it waits for."""
+    await server.asked.wait()
+    await keep(fleet)
 
 
 async def _heed_signals(

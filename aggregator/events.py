@@ -113,6 +113,8 @@ class Searched(NamedTuple):
     """How many of the best were passed over."""
     characters: int
     """How long the answer is."""
+    tokens: int
+    """About what it costs a model."""
     seconds: float
 
 

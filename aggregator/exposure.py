@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal, NamedTuple
 
-from aggregator.catalog import Catalog, ToolEntry
+from aggregator.catalog import BY_LENGTH, Catalog, ToolEntry
 from aggregator.clients import ClientProfile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
 from aggregator.eras import Era
@@ -30,8 +30,6 @@ class Way(NamedTuple):
 
 ALWAYS_LOAD = "anthropic/alwaysLoad"
 """The `_meta` key that keeps a client which defers tools by itself from hiding one again."""
-CHARACTERS_PER_TOKEN = 2.5
-"""Characters of a definition that cost a model about one token."""
 SETTLED_TIME_TO_LIVE = 2_000
 """Milliseconds a list may be kept once no server is pending.
 
@@ -192,18 +190,28 @@ def time_to_live(catalog: Catalog) -> int:
 
 
 def approximate_tokens(entry: ToolEntry) -> int:
-    """Return about how many tokens a definition costs a model."""
-    return tokens_of_text(entry.characters)
+    """Return about how many tokens a definition costs a model, as its length tells."""
+    return BY_LENGTH.tokens(entry)
 
 
 def tokens_of(tool: JsonObject) -> int:
     """Return the same of a definition as it is listed, also of one of our own."""
-    return approximate_tokens(ToolEntry(ToolName(tool["name"]), ServerName(""), tool))
+    return approximate_tokens(_listed(tool))
 
 
-def tokens_of_text(characters: int) -> int:
-    """Return about how many tokens so many characters cost a model."""
-    return ceil(characters / CHARACTERS_PER_TOKEN)
+def tokens_listed(tools: Iterable[JsonObject], catalog: Catalog) -> int:
+    """Return how many tokens a list costs a model."""
+    entries, tokens = catalog.entries, catalog.scale.tokens
+    return sum(tokens(entries.get(ToolName(tool["name"])) or _listed(tool)) for tool in tools)
+
+
+def tokens_unlisted(catalog: Catalog) -> int:
+    """Return how many tokens a list of everything there is would cost a model."""
+    return sum(map(catalog.scale.tokens, catalog.entries.values()))
+
+
+def _listed(tool: JsonObject) -> ToolEntry:
+    return ToolEntry(ToolName(tool["name"]), ServerName(""), tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +221,10 @@ class Deferral:
     mode: ToolSearchMode
     context_window: int
     deferring: bool
-    characters: int = 0
-    """How long deferrable definitions are; counted only where it decides."""
+    cost: float = 0.0
+    """The tokens of deferrable definitions; summed up only where it decides."""
+    is_settled: bool = True
+    """Whether nothing of that is still to be counted."""
 
     @classmethod
     def starting(cls, mode: ToolSearchMode, context_window: int) -> "Deferral":
@@ -229,7 +239,7 @@ class Deferral:
     @property
     def tokens(self) -> int:
         """The tokens that deferrable definitions cost."""
-        return tokens_of_text(self.characters)
+        return ceil(self.cost)
 
     @property
     def why(self) -> str:
@@ -246,9 +256,14 @@ class Deferral:
         """Return what holds for a newer catalog; once tools are deferred, they stay so."""
         if self.mode.always or self.mode.never:
             return self
-        entries = catalog.entries.values()
-        characters = sum(entry.characters for entry in entries if not entry.always_load)
-        # In characters, since half a token more is more. Once over, it stays so: going back
-        # would change every client's list each time a server comes and goes.
-        exceeds = characters > self.threshold * CHARACTERS_PER_TOKEN
-        return replace(self, deferring=self.deferring or exceeds, characters=characters)
+        scale, entries = catalog.scale, catalog.entries.values()
+        cost = scale.cost(entry for entry in entries if not entry.always_load)
+        # Once over, it stays so: going back would change every client's list each time a server
+        # comes and goes. But what was a guess until somebody counts is decided again then.
+        stays = self.deferring and self.is_settled
+        return replace(
+            self,
+            deferring=stays or cost > self.threshold,
+            cost=cost,
+            is_settled=stays or not scale.awaits(catalog.known),
+        )

@@ -4,16 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aggregator.catalog import (
+    BY_LENGTH,
     Catalog,
     Failed,
     Idle,
     Pending,
     Ready,
+    Scale,
     ServerState,
     ToolEntry,
     explain_unreachable,
 )
-from aggregator.exposure import approximate_tokens
+from aggregator.events import state_word
 from aggregator.glyphs import on_its_lines, on_one_line
 from aggregator.lock import Drift
 from aggregator.names import ServerName
@@ -34,13 +36,15 @@ def servers_document(
     noise: Mapping[ServerName, int] | None = None,
     unpinned: str | None = None,
     unaudited: str | None = None,
+    uncounted: str | None = None,
     processes: Mapping[ServerName, int | None] | None = None,
 ) -> dict[str, Any]:
     """Describe each server: its state, why, for how long, and what it offers.
 
     `problem` is why the file as it is now is not the configuration in use, and `noise` how many
     lines that are no messages each server has written since it was started. `unpinned` is why
-    nothing is compared with what was approved, `unaudited` why calls are not written down.
+    nothing is compared with what was approved, `unaudited` why calls are not written down,
+    `uncounted` why tokens are told by length though they were to be counted.
     `processes` has the servers of which each client has its own process, and how many do, where
     clients share us.
     """
@@ -48,11 +52,13 @@ def servers_document(
         "problem": problem and on_one_line(problem),
         "unpinned": unpinned and on_one_line(unpinned),
         **({} if unaudited is None else {"unaudited": on_one_line(unaudited)}),
+        **({} if uncounted is None else {"uncounted": on_one_line(uncounted)}),
+        **({"counting": True} if catalog.scale.awaits(catalog.known) else {}),
         "servers": [
             {
                 "name": name,
                 "description": on_one_line(descriptions.get(name, "")),
-                **_state(state, now),
+                **_state(state, now, catalog.scale),
                 **_hidden(catalog, name),
                 "noise": (noise or {}).get(name, 0),
                 **_own(processes or {}, name),
@@ -72,7 +78,7 @@ def tools_document(catalog: Catalog) -> dict[str, Any]:
                 "tool": on_one_line(entry.own_name),
                 "alwaysLoad": entry.always_load,
                 "readOnly": entry.read_only,
-                "tokens": approximate_tokens(entry),
+                "tokens": catalog.scale.tokens(entry),
                 "description": _first_line(entry.description),
                 "drift": _kind(catalog.drift_of(entry)),
             }
@@ -85,8 +91,7 @@ def pool_document(catalog: Catalog) -> dict[str, Any]:
     """Define every entry as clients list it, and name the servers that more may come from."""
     return {
         "servers": [
-            {"name": name, "state": _state(state, state.since)["state"]}
-            for name, state in catalog.servers.items()
+            {"name": name, "state": state_word(state)} for name, state in catalog.servers.items()
         ],
         "tools": [
             {
@@ -102,14 +107,14 @@ def pool_document(catalog: Catalog) -> dict[str, Any]:
     }
 
 
-def tool_document(entry: ToolEntry) -> dict[str, Any]:
+def tool_document(entry: ToolEntry, scale: Scale = BY_LENGTH) -> dict[str, Any]:
     """Describe one entry whole."""
     return {
         "name": entry.name,
         "server": entry.server,
         "alwaysLoad": entry.always_load,
         "readOnly": entry.read_only,
-        "tokens": approximate_tokens(entry),
+        "tokens": scale.tokens(entry),
         "definition": {**entry.tool, **entry.put_right, "name": entry.own_name},
     }
 
@@ -122,7 +127,7 @@ def _own(processes: Mapping[ServerName, int | None], server: ServerName) -> dict
     return {"perClient": True, **({} if number is None else {"processes": number})}
 
 
-def _state(state: ServerState, now: float) -> dict[str, Any]:
+def _state(state: ServerState, now: float, scale: Scale) -> dict[str, Any]:
     seconds = round(max(0.0, now - state.since), 1)
     match state:
         case Pending():
@@ -131,7 +136,7 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
                 "phase": state.phase,
                 "reason": state.reason and on_one_line(state.reason),
                 "seconds": seconds,
-                **(_offered(state.known) if state.known else {"tools": 0}),
+                **(_offered(state.known, scale) if state.known else {"tools": 0}),
                 "stderr": _lines(state.last_words),
             }
         case Failed():
@@ -149,18 +154,18 @@ def _state(state: ServerState, now: float) -> dict[str, Any]:
                 "state": "idle",
                 "reason": state.reason and on_one_line(state.reason),
                 "seconds": seconds,
-                **_offered(state.known),
+                **_offered(state.known, scale),
                 "stderr": _lines(state.last_words),
             }
         case Ready():
-            return {"state": "ready", "reason": None, "seconds": seconds, **_offered(state)}
+            return {"state": "ready", "reason": None, "seconds": seconds, **_offered(state, scale)}
 
 
-def _offered(known: Ready) -> dict[str, Any]:
+def _offered(known: Ready, scale: Scale) -> dict[str, Any]:
     """Describe what a server offers, or is known to."""
     return {
         "tools": len(known.entries),
-        "tokens": sum(approximate_tokens(entry) for entry in known.entries),
+        "tokens": sum(map(scale.tokens, known.entries)),
         "protocol": known.protocol_version,
         "version": on_one_line(known.version),
         "instructions": on_its_lines(known.told),
@@ -202,7 +207,7 @@ def _hidden(catalog: Catalog, server: ServerName) -> dict[str, Any]:
     reachable = [entry for entry in state.entries if entry.name not in hidden]
     return {
         "tools": len(reachable),
-        "tokens": sum(map(approximate_tokens, reachable)),
+        "tokens": sum(map(catalog.scale.tokens, reachable)),
         "refused": [*state.refused, sentence],
     }
 

@@ -19,11 +19,14 @@ from aggregator.catalog.entries import (
     SkillEntry,
     ToolEntry,
 )
+from aggregator.catalog.scale import BY_LENGTH, CHARACTERS_PER_TOKEN, Scale
 from aggregator.json import JsonObject
 from aggregator.lock import Drift
 from aggregator.names import ServerName, ToolName, grouped, plain_server
 
 __all__ = [
+    "BY_LENGTH",
+    "CHARACTERS_PER_TOKEN",
     "NOTHING_BESIDES",
     "Addresses",
     "Catalog",
@@ -36,6 +39,7 @@ __all__ = [
     "PromptEntry",
     "Ready",
     "ResourceEntry",
+    "Scale",
     "ServerState",
     "SkillEntry",
     "ToolEntry",
@@ -158,6 +162,8 @@ class Catalog:
     servers: Mapping[ServerName, ServerState] = field(default_factory=dict[ServerName, ServerState])
     logins: tuple[ToolEntry, ...] = ()
     """Tools of ours that have a person log in to servers, where clients can show one a page."""
+    scale: Scale = BY_LENGTH
+    """What definitions cost a model."""
 
     def __repr__(self) -> str:
         return (
@@ -172,7 +178,7 @@ class Catalog:
 
     def updated(self, server: ServerName, state: ServerState) -> "Catalog":
         """Return the catalog in which one server has a new state."""
-        return Catalog({**self.servers, server: state})
+        return Catalog({**self.servers, server: state}, scale=self.scale)
 
     @cached_property
     def known(self) -> Mapping[ServerName, Ready]:

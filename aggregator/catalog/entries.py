@@ -30,10 +30,7 @@ class ToolEntry:
     @cached_property
     def characters(self) -> int:
         """How long its definition is; what it costs a model follows from that."""
-        schema = json.dumps(
-            self.input_schema, ensure_ascii=False, separators=(",", ":"), default=dict
-        )
-        return len(self.name) + len(self.description) + len(schema)
+        return len(self.name) + len(self.description) + len(self.schema_text)
 
     @cached_property
     def forms(self) -> Forms:
@@ -55,6 +52,13 @@ class ToolEntry:
         """What the tool says of itself."""
         description = self.put_right.get("description") or self.tool.get("description")
         return description if isinstance(description, str) else ""
+
+    @property
+    def schema_text(self) -> str:
+        """The same in as few characters as JSON has it."""
+        return json.dumps(
+            self.input_schema, ensure_ascii=False, separators=(",", ":"), default=dict
+        )
 
     @property
     def input_schema(self) -> JsonObject:

@@ -17,7 +17,7 @@ from aggregator.cli.profiles import unmatched
 from aggregator.cli.regressions import run_searches
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import TURNS, Server, await_servers
-from aggregator.cli.unready import audit_trouble
+from aggregator.cli.unready import audit_trouble, counting_trouble
 from aggregator.cli.withheld import tell_withheld
 from aggregator.config import Config, load_config
 from aggregator.downstream.transport import NOISE
@@ -61,8 +61,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         known = {finding.server for finding in findings if finding.severity == "error"}
         findings.extend(_found(peer, servers, known, patience, config))
         findings.extend(_drifted(servers, None if options.url else place(options)))
-        if trouble := audit_trouble(peer.read(SERVERS_URI)):
-            findings.append(Finding("error", "", trouble))
+        findings.extend(_troubles(peer.read(SERVERS_URI)))
         if options.url:
             findings.extend(_unused(peer))
         else:
@@ -83,6 +82,14 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             page = _page(reports, disabled, gathered(findings), environment.paper)
             environment.say(f"{page}\n\n{environment.paper.fill(advice)}" if advice else page)
     return _status(servers, findings, strict=options.strict)
+
+
+def _troubles(catalog: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what of the file's own wishes is not done."""
+    if trouble := audit_trouble(catalog):
+        yield Finding("error", "", trouble)
+    if trouble := counting_trouble(catalog):
+        yield Finding("warning", "", trouble)
 
 
 def _advice(peer: Peer, servers: Sequence[Server]) -> str:

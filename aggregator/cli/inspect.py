@@ -14,7 +14,7 @@ from aggregator.cli.paper import Paper
 from aggregator.cli.peer import Peer
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import Server, await_servers, is_starting
-from aggregator.cli.unready import audit_trouble, refuse_unready, status_of
+from aggregator.cli.unready import audit_trouble, counting_trouble, refuse_unready, status_of
 from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName, prefixes
 from aggregator.search.repair import nearest
@@ -95,7 +95,7 @@ def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> 
     problem = catalog.get("problem")
     told = [f"{problem}; going on with the configuration in use"] if problem else []
     told += [catalog["unpinned"]] if catalog.get("unpinned") else []
-    told += filter(None, [audit_trouble(catalog)])
+    told += filter(None, [audit_trouble(catalog), counting_trouble(catalog)])
     return "\n\n".join([*told, page])
 
 

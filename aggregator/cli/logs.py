@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TextIO
 
 from aggregator.cli.spout import LOSS
-from aggregator.config import Config, ServerConfig
+from aggregator.config import Config
 from aggregator.glyphs import on_its_lines, on_one_line
 from aggregator.rate import Rate
 from aggregator.secrecy import HIDDEN, forms, without_secrets
@@ -82,7 +82,7 @@ class Lines(logging.Formatter):
 
     def expect(self, config: Config) -> None:
         """Learn the secrets of servers before they have a chance to say them."""
-        secrets = {*self._secrets, *_secrets(config.servers.values())}
+        secrets = {*self._secrets, *_secrets(config)}
         # Longer ones first: one secret may begin with another.
         self._secrets = sorted(secrets, key=len, reverse=True)
 
@@ -110,9 +110,9 @@ class Lines(logging.Formatter):
         return without_secrets(text)
 
 
-def _secrets(servers: Iterable[ServerConfig]) -> Iterable[str]:
-    """Yield what each server is given in confidence."""
-    for server in servers:
-        for _, value in server.confidential():
-            yield from forms(value)
+def _secrets(config: Config) -> Iterable[str]:
+    """Yield what each server, or whoever counts tokens, is given in confidence."""
+    for _, value in config.confidential():
+        yield from forms(value)
+    for server in config.servers.values():
         yield from filter(None, server.secrets.values())

@@ -14,6 +14,9 @@ from aggregator.inspection import SERVERS_URI
 INTERVAL = 0.05
 """Seconds between two looks at servers that are starting."""
 
+COUNTING = 10.0
+"""Seconds that are waited for tokens to be counted, where the file says by whom."""
+
 TURNS = 4
 """Times as long as one server may take all have, whose turns come as the machine can bear it."""
 
@@ -37,15 +40,25 @@ def await_servers(
     servers: list[Server] = []
     try:
         while True:
-            servers = peer.read(SERVERS_URI)["servers"]
+            known = peer.read(SERVERS_URI)
+            servers = known["servers"]
             progress.show(servers, peer.seconds)
             starting = [server for server in servers if is_starting(server)]
             if not starting or enough(servers) or time.monotonic() >= deadline:
-                return servers
+                return _await_counts(peer, known)
             time.sleep(INTERVAL)
     finally:
         line.clear()
         progress.conclude(servers)
+
+
+def _await_counts(peer: Peer, known: Mapping[str, Any]) -> list[Server]:
+    """Give whoever counts tokens a moment to do so."""
+    deadline = time.monotonic() + COUNTING
+    while known.get("counting") and time.monotonic() < deadline:
+        time.sleep(INTERVAL)
+        known = peer.read(SERVERS_URI)
+    return known["servers"]
 
 
 def is_starting(server: Server) -> bool:

@@ -3,20 +3,21 @@
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import anyio
 
-from aggregator.catalog import ToolEntry
+from aggregator.catalog import BY_LENGTH, Scale, ToolEntry
 from aggregator.cli.config_file import read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.opening import place
 from aggregator.cli.pages import as_json, columns, counted
 from aggregator.cli.paper import Paper
 from aggregator.config import Config
+from aggregator.fleet.counting import Counted
 from aggregator.fleet.shelf import open_shelf
-from aggregator.memory import state_path
+from aggregator.memory import open_memory, state_path
 from aggregator.names import ServerName
 from aggregator.records.keeping import stats_path
 from aggregator.records.segments import DAYS, Segments
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     since: float = time.time() - DAYS * DAY if options.since is None else options.since
     found = tally(Segments(stats_path(state)).read(since), file_mark(config.path), since)
     entries = anyio.run(_known, state, config)
-    idle = list(unused(found, entries, config))
+    idle = list(unused(found, entries, config, _scale(config, entries, environment)))
     if options.json:
         unseen = [name for name in config.enabled if name not in entries]
         environment.say(as_json(document(found, idle, unseen, since)))
@@ -61,6 +62,19 @@ async def _known(state: Path, config: Config) -> dict[ServerName, tuple[ToolEntr
     shelf = open_shelf(state, config)
     sheets = {name: await shelf.recall_whole(each) for name, each in config.enabled.items()}
     return {name: sheet.ready.entries for name, sheet in sheets.items() if sheet is not None}
+
+
+def _scale(
+    config: Config, entries: Mapping[ServerName, Sequence[ToolEntry]], environment: Environment
+) -> Scale:
+    """Return what was counted of what definitions cost; nothing is counted for this."""
+    source = config.settings.tokens
+    if source is None:
+        return BY_LENGTH
+    memory = open_memory(
+        environment.variables, enabled=config.settings.state, platform=environment.platform
+    )
+    return Counted(source, memory).scale(entries)
 
 
 def _page(found: Tally, idle: Sequence[Unused], options: argparse.Namespace, paper: Paper) -> str:

@@ -32,6 +32,12 @@ def audit_trouble(catalog: Mapping[str, Any]) -> str | None:
     return f"calls cannot be written to the audit file {reason}; see to it, or change `audit.file`"
 
 
+def counting_trouble(catalog: Mapping[str, Any]) -> str | None:
+    """Say why tokens are not counted as the file wants it, if they are not."""
+    reason = catalog.get("uncounted")
+    return f"`tokens`: {reason}" if reason else None
+
+
 def refuse_unready(
     servers: Sequence[Server],
     homes: Collection[str],

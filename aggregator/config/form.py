@@ -30,6 +30,7 @@ from aggregator.config.notation import (
 )
 from aggregator.config.profile_form import NamedProfile, ProfileName
 from aggregator.config.sheet import Kinds, Sheet, Words
+from aggregator.config.tokens_form import AlsoAText, TokensForm, parse_tokens, usable_tokens
 from aggregator.config.values import (
     DriftChoice,
     EraChoice,
@@ -193,6 +194,13 @@ class SettingsForm(Sheet):
         ge=1_000,
         le=100_000_000,
         description="Tokens that `auto` measures against.",
+    )
+    tokens: Annotated[
+        TokensForm | None, BeforeValidator(parse_tokens), AfterValidator(usable_tokens), AlsoAText()
+    ] = Field(
+        None,
+        description="Who counts what definitions cost: `tiktoken:ENCODING`, `tokenizers:FILE`, or "
+        "a vendor by `url`, `model` and `key`.",
     )
     surface: SurfaceChoice = Field("auto", description="How found tools reach a client.")
     max_results: int = Field(

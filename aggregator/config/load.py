@@ -19,6 +19,7 @@ from aggregator.config.keychain import held
 from aggregator.config.profile_form import profile_of
 from aggregator.config.server import Draft, Entry, Shared, draft, said, settle
 from aggregator.config.source import Source, anyone_can_write, read_text
+from aggregator.config.tokens_form import counter_of
 from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
 from aggregator.config.variables import OURS, THEIRS, Expansion
 from aggregator.config.wording import example, first_of, nearest
@@ -312,7 +313,7 @@ class _Reading:
             raise ConfigError(
                 TOOL_SEARCH_VARIABLE, "must be `true`, `false`, `auto` or `auto:N`"
             ) from None
-        apart = {"tool_search", "names", "audit", "skills", "profiles"}
+        apart = {"tool_search", "names", "audit", "skills", "profiles", "tokens"}
         values = form.model_dump(exclude=_OF_SERVERS | apart)
         audit = form.audit and Audit(
             self._source.resolved(form.audit.file),
@@ -324,6 +325,7 @@ class _Reading:
             tool_search=given or form.tool_search,
             names=_own_names(form),
             audit=audit,
+            tokens=counter_of(form.tokens, self._source.resolved),
             skills=tuple(map(self._source.resolved, form.skills)),
             profiles={name: profile_of(name, each, given) for name, each in form.profiles.items()},
             **values,

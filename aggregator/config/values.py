@@ -14,6 +14,7 @@ from aggregator.config.mode import ToolSearchMode
 from aggregator.config.oauth import OAuth
 from aggregator.config.profile import Profile
 from aggregator.config.rules import EVERYTHING, Rule, Whose, admits, rule
+from aggregator.config.tokens import TokenCounter, Tokenizer
 from aggregator.names import RESERVED, MetaTools, ServerName, Spellings, spellings
 from aggregator.secrecy import is_secret, secret_arguments
 
@@ -61,6 +62,8 @@ class Settings:
     tool_search: ToolSearchMode = field(default_factory=ToolSearchMode)
     context_window: int = CONTEXT_WINDOW
     """Tokens a model can hold; `auto` measures against it."""
+    tokens: Tokenizer | TokenCounter | None = None
+    """Who counts what definitions cost, if anybody does."""
     surface: SurfaceChoice = "auto"
     max_results: int = DEFAULT_RESULTS
     max_result_chars: int = MAX_RESULT_CHARS
@@ -329,6 +332,13 @@ class Config:
     def enabled(self) -> Mapping[ServerName, ServerConfig]:
         """The servers to start."""
         return {name: server for name, server in self.servers.items() if server.enabled}
+
+    def confidential(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the value of each thing in it that is for nobody to see."""
+        for server in self.servers.values():
+            yield from server.confidential()
+        if isinstance(self.settings.tokens, TokenCounter) and self.settings.tokens.key:
+            yield "key", self.settings.tokens.key
 
     def afresh(self) -> "Config":
         """Return the same with all servers started and asked, whatever is known of them."""

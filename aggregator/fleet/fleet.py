@@ -18,6 +18,7 @@ from aggregator.catalog import (
     Idle,
     Pending,
     Ready,
+    Scale,
     ServerState,
     ToolEntry,
     explain_unreachable,
@@ -229,9 +230,8 @@ class Fleet:
         self.cabins.reconfigure(config.enabled)
 
     def redact(self) -> Redaction:
-        """Return what takes the secrets of all servers out of a text."""
-        servers = self.now.config.servers.values()
-        return Redaction(pair for server in servers for pair in server.confidential())
+        """Return what takes all secrets of the file out of a text."""
+        return Redaction(self.now.config.confidential())
 
     def report_problem(self, problem: str) -> None:
         """Take note of why the file as it is now cannot be used."""
@@ -242,6 +242,10 @@ class Fleet:
         """Take note of why calls cannot be written down, or that they can be again."""
         self.stream.report(trouble)
         self._become(replace(self.now, unaudited=trouble and trouble.reason))
+
+    def weigh(self, scale: Scale, problem: str | None, /) -> None:
+        """Take note of what definitions cost, or of why that is not known."""
+        self._become(self.now.with_scale(scale, problem))
 
     def compare_again(self, problem: str | None) -> None:
         """Hold what is shown against what is approved now, or go on without for want of it."""

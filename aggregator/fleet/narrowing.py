@@ -10,7 +10,7 @@ from operator import is_
 from types import MappingProxyType
 from typing import TypeVar
 
-from aggregator.catalog import Catalog, Idle, Offers, Pending, Ready, ServerState, ToolEntry
+from aggregator.catalog import Catalog, Idle, Offers, Pending, Ready, Scale, ServerState, ToolEntry
 from aggregator.clients import SurfaceChoice
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.config.profile import Profile, empty
@@ -83,14 +83,16 @@ class Narrowing:
         rules, shown = self._rules, self._rules.shown
         config = before.config if before and is_ruled else _config(now.config, rules.profile)
         states = {name: state for name, state in now.catalog.servers.items() if name in shown}
-        catalog = self._catalog({name: rules.state(name, each) for name, each in states.items()})
+        narrowed = {name: rules.state(name, each) for name, each in states.items()}
+        catalog = self._catalog(narrowed, now.catalog.scale.only(shown))
         gone = {name: rules.ready(name, s) for name, s in now.routes.gone.items() if name in shown}
         local = now.routes.local if rules.profile.skills else NO_SKILLS
         problem = now.problem and UNUSABLE
         unpinned = now.unpinned and UNPINNED
-        told = problem, unpinned, now.unaudited
+        told = problem, unpinned, now.unaudited, now.uncounted
         if before and is_ruled and catalog is before.catalog and local is before.routes.local:
-            is_same = told == (before.problem, before.unpinned, before.unaudited)
+            heard = before.problem, before.unpinned, before.unaudited, before.uncounted
+            is_same = told == heard
             if is_same and _are_same(gone, before.routes.gone):
                 return before
         return Now(
@@ -102,11 +104,12 @@ class Narrowing:
             *told,
         )
 
-    def _catalog(self, states: Mapping[ServerName, ServerState]) -> Catalog:
+    def _catalog(self, states: Mapping[ServerName, ServerState], scale: Scale) -> Catalog:
         """Return a catalog, the one there was if it is the same."""
-        if self._narrowed is not None and _are_same(states, self._narrowed.catalog.servers):
-            return self._narrowed.catalog
-        return Catalog(states)
+        before = self._narrowed and self._narrowed.catalog
+        if before is not None and scale == before.scale and _are_same(states, before.servers):
+            return before
+        return Catalog(states, scale=scale)
 
     def _lookup(self, config: Config, catalog: Catalog, gone: Mapping[ServerName, Ready]) -> Lookup:
         before = self._narrowed
@@ -120,7 +123,7 @@ class Narrowing:
         known = self._narrowed and self._narrowed.deferral
         if known is None or (known.mode, known.threshold) != (fresh.mode, fresh.threshold):
             return fresh
-        return replace(fresh, deferring=fresh.deferring or known.deferring)
+        return known.updated(catalog)
 
 
 class _Rules:

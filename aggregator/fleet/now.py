@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from aggregator.catalog import Catalog, Failed, Idle, Pending, Ready, ServerState, ToolEntry
+from aggregator.catalog import Catalog, Failed, Idle, Pending, Ready, Scale, ServerState, ToolEntry
 from aggregator.config import Config
 from aggregator.downstream.review import NO_REVIEWS, Reviews, restricted
 from aggregator.exposure import Deferral
@@ -39,6 +39,9 @@ class Now:
     unaudited: str | None = None
     """Why calls are not written down, if they were meant to be."""
 
+    uncounted: str | None = None
+    """Why it is not counted what definitions cost, if it was meant to be."""
+
     def __repr__(self) -> str:
         return f"<Now {self.catalog!r}{'' if self.problem is None else f', {self.problem}'}>"
 
@@ -71,7 +74,8 @@ class Now:
                 if config.servers[name] == self.config.servers.get(name)
                 else allowed(config, name, state, reviews)
                 for name, state in catalog.servers.items()
-            }
+            },
+            scale=self.catalog.scale,
         )
         changed = self._with_catalog(left, deferral_of(config, left))
         gone = {
@@ -87,6 +91,12 @@ class Now:
         """Return what is known once the skills on this machine have been read."""
         local = {skill.name: skill for skill in skills}
         return replace(self, routes=Routes(self.catalog, self.routes.gone, local))
+
+    def with_scale(self, scale: Scale, problem: str | None) -> "Now":
+        """Return what is known once it has been counted what definitions cost, or cannot be."""
+        catalog = replace(self.catalog, scale=scale)
+        changed = self._with_catalog(catalog, self.deferral.updated(catalog))
+        return replace(changed, uncounted=problem)
 
     def with_problem(self, problem: str) -> "Now":
         """Return what is known once the file has been found to be unusable."""

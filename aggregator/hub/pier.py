@@ -182,7 +182,7 @@ class Pier:
 def _fixed(config: Config) -> tuple[object, ...]:
     """Return what of a file is used once, when servers are started, and never looked at again."""
     each = config.settings
-    return each.audit, each.state, each.stats, each.semantic, each.recall, each.watch
+    return each.audit, each.tokens, each.state, each.stats, each.semantic, each.recall, each.watch
 
 
 def _alike(path: Path, sessions: Iterable[Session], ours: Resolved) -> frozenset[Session]:

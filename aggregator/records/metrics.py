@@ -19,7 +19,7 @@ from aggregator.events import (
     StateChanged,
     state_word,
 )
-from aggregator.exposure import approximate_tokens, tokens_of, tokens_of_text
+from aggregator.exposure import tokens_listed, tokens_unlisted
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_TOOLS = 1000
@@ -65,7 +65,7 @@ class Metrics:
             case CallEnded():
                 self._count(event)
             case Searched():
-                self._search_tokens += tokens_of_text(event.characters)
+                self._search_tokens += event.tokens
                 for answer in event.answers:
                     self._searches["found" if answer.is_hit else "nothing"] += 1
             case ListServed() if event.origin.client not in BY_HAND:
@@ -180,8 +180,7 @@ class Metrics:
 
 
 def _saved_by(served: ListServed) -> int:
-    entries = served.catalog.entries.values()
-    return sum(map(approximate_tokens, entries)) - sum(map(tokens_of, served.tools))
+    return tokens_unlisted(served.catalog) - tokens_listed(served.tools, served.catalog)
 
 
 def _family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:

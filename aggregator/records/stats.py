@@ -7,9 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from aggregator.catalog import Catalog
 from aggregator.events import Answer, CallEnded, ListServed, Searched
-from aggregator.exposure import approximate_tokens, tokens_of, tokens_of_text
+from aggregator.exposure import tokens_listed, tokens_unlisted
 from aggregator.secrecy import Redaction
 
 Line = dict[str, Any]
@@ -49,21 +48,17 @@ def _line(event: CallEnded | Searched | ListServed, redact: Redaction) -> Line:
             return {**line, "event": "call", **known, "outcome": event.outcome, "ms": milliseconds}
         case Searched():
             answers = [_answer(each, redact) for each in event.answers]
-            tokens = tokens_of_text(event.characters)
             paged = {"offset": event.offset} if event.offset else {}
-            return {**line, "event": "search", "answers": answers, "tokens": tokens, **paged}
+            return {**line, "event": "search", "answers": answers, "tokens": event.tokens, **paged}
         case ListServed():
             # Of servers that are not there, it is not known by how much a list would be longer.
             missing = len(event.catalog.pending)
-            of = _all(event.catalog) if event.catalog.entries or not missing else None
-            weight = {"tokens": sum(map(tokens_of, event.tools)), "of": of}
+            catalog = event.catalog
+            of = tokens_unlisted(catalog) if catalog.entries or not missing else None
+            weight = {"tokens": tokens_listed(event.tools, catalog), "of": of}
             return {**line, "event": "list", **weight, **({"missing": missing} if missing else {})}
 
 
 def _answer(answer: Answer, redact: Redaction) -> list[Any]:
     others = [answer.others] if answer.others else []
     return [redact(answer.query), list(answer.found), *others]
-
-
-def _all(catalog: Catalog) -> int:
-    return sum(map(approximate_tokens, catalog.entries.values()))

@@ -4,9 +4,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aggregator.catalog import ToolEntry
+from aggregator.catalog import BY_LENGTH, Scale, ToolEntry
 from aggregator.config import Config
-from aggregator.exposure import approximate_tokens, tokens_of_text
 from aggregator.names import ServerName
 from aggregator.records.tally import Tally, Use, proposed
 
@@ -25,11 +24,14 @@ class Unused(NamedTuple):
 
 
 def unused(
-    found: Tally, entries: Mapping[ServerName, Sequence[ToolEntry]], config: Config
+    found: Tally,
+    entries: Mapping[ServerName, Sequence[ToolEntry]],
+    config: Config,
+    scale: Scale = BY_LENGTH,
 ) -> Iterator[Unused]:
     """Yield what was never called of each server, first what costs the most."""
     used = {use.name for use in found.tools}
-    idle = [_idle(name, own, used, config) for name, own in entries.items()]
+    idle = [_idle(name, own, used, config, scale) for name, own in entries.items()]
     left = [each for each in idle if each.tools]
     yield from sorted(left, key=lambda each: (not each.is_whole, -each.listed, -each.tokens))
 
@@ -91,16 +93,18 @@ def document(
     }
 
 
-def _idle(name: ServerName, entries: Sequence[ToolEntry], used: set[str], config: Config) -> Unused:
+def _idle(
+    name: ServerName, entries: Sequence[ToolEntry], used: set[str], config: Config, scale: Scale
+) -> Unused:
     idle = [entry for entry in entries if entry.name not in used]
     is_full = config.settings.tool_search.never
-    listed = sum(approximate_tokens(each) for each in entries if each.always_load or is_full)
+    listed = sum(scale.tokens(each) for each in entries if each.always_load or is_full)
     # Its line in what the search says of itself.
-    told = tokens_of_text(len(name) + len(config.servers[name].description))
+    told = scale.tokens_of_text(len(name) + len(config.servers[name].description))
     return Unused(
         name,
         tuple(entry.name for entry in idle),
-        sum(map(approximate_tokens, idle)),
+        sum(map(scale.tokens, idle)),
         len(idle) == len(entries),
         listed + (0 if is_full else told),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from aggregator.catalog import Catalog, Failed, ToolEntry
+from aggregator.catalog import Failed, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.fleet.now import Now
 from aggregator.json import JsonObject
@@ -44,7 +44,7 @@ def _inviting(now: Now) -> Now:
     ours = tuple(Register(each.server, (each.forms,)) for each in logins)
     return replace(
         now,
-        catalog=Catalog(now.catalog.servers, logins),
+        catalog=replace(now.catalog, logins=logins),
         lookup=replace(now.lookup, ours=ours),
     )
 

@@ -295,12 +295,13 @@ def _document(uri: str, now: Now, forwarding: Forwarding) -> dict[str, Any] | No
             noise=forwarding.noise,
             unpinned=now.unpinned,
             unaudited=now.unaudited,
+            uncounted=now.uncounted,
             processes=forwarding.processes,
         )
     if uri == TOOLS_URI:
         return tools_document(now.catalog)
     entry = now.catalog.entries.get(ToolName(uri.removeprefix(f"{TOOLS_URI}/")))
-    return None if entry is None else tool_document(entry)
+    return None if entry is None else tool_document(entry, now.catalog.scale)
 
 
 def lock_text(now: Now, server: ServerName) -> Generator[None, None, str | None]:

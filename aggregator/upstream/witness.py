@@ -100,6 +100,7 @@ class Witness:
                     tuple(_answer(each, self._redact) for each in told[:MAX_QUERIES]),
                     found.request.offset,
                     characters,
+                    request.now.catalog.scale.tokens_of_text(characters),
                     anyio.current_time() - began,
                 )
             )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.config import Settings, ToolSearchMode, load_config
+from aggregator.config.tokens import TokenCounter, Tokenizer
 from tests.config.reading import config_of, refusal
 
 
@@ -107,3 +108,39 @@ def test_skills_begin_beside_the_file_or_at_home(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", ["[widget]", "{}", "[[tool]]"])
 def test_what_nobody_can_find_is_refused(written: str) -> None:
     assert "find" in str(refusal(f"servers: {{}}\nfind: {written}"))
+
+
+def test_who_counts_tokens_is_a_tokenizer_or_a_vendor() -> None:
+    def tokens(written: str, **environ: str) -> object:
+        return config_of(f"servers: {{}}\ntokens: {written}", **environ).settings.tokens
+
+    vendor = "https://api.anthropic.com/v1/messages/count_tokens"
+    form = f"{{url: {vendor}, model: claude-opus-5, key: '${{KEY}}'}}"
+    counter = tokens(form, KEY="sk-canary")
+
+    assert tokens("tiktoken:o200k_base") == Tokenizer("tiktoken", "o200k_base")
+    assert tokens("{tokenizer: 'tiktoken:o200k_base'}") == Tokenizer("tiktoken", "o200k_base")
+    assert tokens("tokenizers:/models/vocab.json") == Tokenizer("tokenizers", "/models/vocab.json")
+    assert counter == TokenCounter(vendor, "claude-opus-5", "sk-canary")
+    assert "sk-canary" not in repr(counter)
+    assert config_of("servers: {}").settings.tokens is None
+    config = config_of(f"servers: {{}}\ntokens: {form}", KEY="sk-canary")
+    assert ("key", "sk-canary") in config.confidential()
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("o200k_base", "must be `tiktoken:ENCODING` or `tokenizers:FILE`"),
+        ("'tiktoken:'", "must be `tiktoken:ENCODING`"),
+        ("{}", "must be `tiktoken:ENCODING`"),
+        ("{tokenizer: 'tiktoken:a', model: b}", "must be `tiktoken:ENCODING`"),
+        ("{url: 'https://a/count_tokens'}", "have `url` and `model`"),
+        ("{url: 'https://a/v1/messages', model: m}", "ends in `/count_tokens`"),
+        ("{url: 'ftp://a/count_tokens', model: m}", "ends in `/count_tokens`"),
+        ("{url: 'http://a.example/count_tokens', model: m, key: k}", "begins with https://"),
+        ("{url: 'https://a/count_tokens', model: m, token: k}", "token"),
+    ],
+)
+def test_what_nobody_can_count_by_is_refused(written: str, words: str) -> None:
+    assert words in str(refusal(f"servers: {{}}\ntokens: {written}"))

@@ -53,6 +53,6 @@ def _sum_up(directory: Path, now: Now) -> dict[str, Any]:
     since, config = time.time() - DAYS * DAY, now.config
     found = tally(Segments(directory).read(since), file_mark(config.path), since)
     entries = {name: known.entries for name, known in now.catalog.known.items()}
-    idle = list(unused(found, entries, config))
+    idle = list(unused(found, entries, config, now.catalog.scale))
     unseen = [name for name in config.enabled if name not in entries]
     return {"enabled": True, **document(found, idle, unseen, since)}
