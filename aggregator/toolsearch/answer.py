@@ -282,9 +282,10 @@ def _login_lines(found: Found, view: View) -> Iterator[str]:
 def _withheld_lines(found: Found, view: View) -> Iterator[str]:
     """Say which servers have tools that nobody has approved, where they may be the answer."""
     matter = asked_of(found.request, view.catalog)
-    is_concerned = not found.matches or len(matter) < len(view.catalog.servers)
+    if found.matches and len(matter) == len(view.catalog.servers):
+        return
     hidden = Counter(each.server for each in view.catalog.withheld.values())
-    told = [name for name in hidden if name in matter] if is_concerned else []
+    told = [name for name in hidden if name in matter]
     for name in told[:MAX_REASONS]:
         number = counted(hidden[name], "tool")
         yield (

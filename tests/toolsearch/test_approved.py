@@ -1,5 +1,7 @@
 """What a search says of tools that are not as they were approved."""
 
+from dataclasses import replace
+
 import pytest
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
@@ -7,6 +9,8 @@ from aggregator.lock import Drift, Kind
 from aggregator.names import Lookup, ServerName, ToolName
 from aggregator.search.index import Index
 from aggregator.toolsearch import View, parse_search, search, tell
+from tests.toolsearch.views import ask, ready, tool, view_of
+from tests.work import calls
 
 NOTES = ServerName("notes")
 ADD, LIST = (
@@ -64,3 +68,19 @@ def test_an_overview_tells_of_what_differs_and_is_offered() -> None:
     drift = Drift("add", Kind.DESCRIPTION, ("has another description",))
 
     assert "1 changed since approved" in answered(Ready((ADD, LIST), drift=(drift,)), "")
+
+
+def test_a_search_is_no_more_work_where_thousands_differ_or_are_withheld() -> None:
+    definitions = [tool(f"t{number}", "Adds a note to others") for number in range(2_000)]
+    whole = ready("notes", *definitions, tool("shown", "Finds a letter"))
+    drift = tuple(Drift(each.own_name, Kind.NEW, ("is new",)) for each in whole.entries[:-1])
+    held = replace(whole, entries=whole.entries[-1:], listed=whole.entries, drift=drift)
+
+    def cost(state: Ready) -> int:
+        view = view_of({"notes": state})
+        ask(view, "find a letter")
+        return calls(lambda: ask(view, "find a letter"))
+
+    approved = cost(whole)
+    assert cost(replace(whole, drift=drift)) < approved + 50
+    assert cost(held) < approved + 50
