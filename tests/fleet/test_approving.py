@@ -1,6 +1,7 @@
 """What is shown of servers beside a file of what was approved of them."""
 
 import json
+import math
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
 from aggregator.effort import finished
+from aggregator.fleet import approving
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
@@ -160,6 +162,29 @@ async def test_a_tool_that_changes_while_it_runs_is_withheld(tmp_path: Path) -> 
         await shows(fleet, "b")
         await peer.change(a={"description": "Does a"})
         await shows(fleet, "a", "b")
+
+
+async def test_the_file_is_left_alone_until_a_client_has_its_first_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked = tmp_path / "servers.lock", anyio.Event()
+    approve(path, "list")
+    monkeypatch.setattr(approving, "HEAD_START", math.inf)
+    reading = approving.Approving(path, configured=lambda _: None, shown=lambda _: Ready())
+    read = anyio.Event()
+
+    def take_note(_problem: str | None) -> None:
+        read.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(reading.follow, asked, take_note)
+        await anyio.wait_all_tasks_blocked()
+        assert reading.is_awaited
+        asked.set()
+        with anyio.fail_after(PATIENCE):
+            await read.wait()
+        assert not reading.is_awaited
+        group.cancel_scope.cancel()
 
 
 def huge(path: Path) -> None:
