@@ -2,19 +2,22 @@
 
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from http.cookiejar import Cookie, CookieJar
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import anyio.to_thread
 import httpx2
 
 from aggregator import __version__
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
-from aggregator.downstream.http.wire import PORTS, Form, Wire, open_wire
+from aggregator.downstream.http.sse import END, Event, Reader
+from aggregator.downstream.http.wire import PORTS, Answer, Form, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
 from aggregator.downstream.login.credentials import Bearer, RenewalError
 from aggregator.downstream.transport import UndeliveredError
@@ -32,6 +35,7 @@ MAX_COOKIES = 64
 ERROR_BYTES = 64 * 1024
 """Bytes read of the body of a refusal."""
 
+AUTHORIZATION = "authorization"
 OURS = frozenset(
     (
         "accept",
@@ -72,6 +76,36 @@ class Address:
     """The login to show with each request."""
 
 
+class Response(Protocol):
+    """What comes back, unread: from a wire of ours, or from the HTTP client."""
+
+    @property
+    def status_code(self) -> int:
+        """What has become of the request."""
+        ...
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the request was taken."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What is said of the body, and of the connection."""
+        ...
+
+    def aiter_raw(self) -> AsyncIterator[bytes]:
+        """Give the body in pieces, as they come."""
+        ...
+
+    async def aclose(self) -> None:
+        """Read no more of it."""
+        ...
+
+
+R = TypeVar("R", bound=Response)
+
+
 class Endpoint:
     """Sends requests to one address."""
 
@@ -87,7 +121,7 @@ class Endpoint:
         self._credentials = address.credentials
         self._given = tuple(name for name in address.headers if name.lower() not in OURS)
 
-    def refusal(self, response: httpx2.Response) -> UndeliveredError:
+    def refusal(self, response: Response) -> UndeliveredError:
         """Put into words why the server did not take a request."""
         if self._credentials is not None:
             told = self._credentials.explain(response.status_code, response.headers)
@@ -103,7 +137,7 @@ class Endpoint:
         content: bytes | None = None,
         *,
         url: httpx2.URL | None = None,
-    ) -> AsyncGenerator[httpx2.Response, None]:
+    ) -> AsyncGenerator[Response, None]:
         """Send a request and give its response, unread, for the length of the block.
 
         Raises:
@@ -117,8 +151,8 @@ class Endpoint:
                 )
                 response = await self._follow(request)
             else:
-                response = await self._wire.post(form, headers, content)
-                if response.has_redirect_location or "set-cookie" in response.headers:
+                response = await self._admitted(partial(_post, self._wire, form, headers, content))
+                if "location" in response.headers or "set-cookie" in response.headers:
                     response = await self._heed(response, headers, content)
             try:
                 _refuse_encoding(response)
@@ -130,32 +164,36 @@ class Endpoint:
         except FAILURES as error:
             raise of_error(error, self.url, self._proxy) from error
 
-    async def read(self, response: httpx2.Response) -> bytes:
+    async def read(self, response: Response) -> bytes:
         """Read a body, as long as it is within bounds.
 
         Raises:
             UndeliveredError: It is too long.
         """
         limit = self.max_message_bytes if response.is_success else ERROR_BYTES
-        body = bytearray()
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > limit:
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in response.aiter_raw():
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
                 raise broken(
                     f"its answer is longer than the {limit:,} bytes that `maxMessageBytes` allows"
                 )
-        return bytes(body)
+        return b"".join(pieces)
 
-    async def events(
-        self, response: httpx2.Response
-    ) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
+    async def events(self, response: Response) -> AsyncGenerator[Event, None]:
         """Give the events of a stream, each within bounds; close it when done.
 
         Raises:
             UndeliveredError: The stream broke, or an event is too long.
         """
         try:
-            async for event in httpx2.EventSource(response, self.max_message_bytes):
+            reader = Reader(self.max_message_bytes)
+            async for piece in response.aiter_raw():
+                for event in reader.feed(piece):
+                    yield event
+            for event in reader.feed(END):
                 yield event
         except FAILURES as error:
             raise of_error(error, self.url, self._proxy) from error
@@ -175,20 +213,22 @@ class Endpoint:
         self, method: str, headers: Mapping[str, str], url: httpx2.URL | None
     ) -> Form | None:
         """Return the form that a message can be sent in, if nothing but its own headers varies."""
-        is_plain = method == "POST" and url is None and self._credentials is None
+        is_plain = method == "POST" and url is None
         if self._wire is None or not is_plain or len(self._client.cookies.jar):
             return None
         if self._form is None:
             self._form = Form(self._client.build_request("POST", self.url), OURS - KEPT)
-        return self._form if self._form.fits(headers) else None
+        shown = headers if self._credentials is None else (*headers, AUTHORIZATION)
+        return self._form if self._form.fits(shown) else None
 
     async def _heed(
-        self, response: httpx2.Response, headers: Mapping[str, str], content: bytes
+        self, answer: Answer, headers: Mapping[str, str], content: bytes
     ) -> httpx2.Response:
         """Keep the cookies that come with a response, and go where it leads."""
         request = self._client.build_request(
             "POST", self.url, headers=dict(headers), content=content
         )
+        response = answer.modelled(request)
         self._keep_cookies(response)
         return await self._follow(request, response)
 
@@ -207,14 +247,17 @@ class Endpoint:
         return response
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._admitted(lambda token: self._once(_shown(request, token)))
+
+    async def _admitted(self, send: Callable[[str | None], Awaitable[R]]) -> R:
         """Send a request with the login that there is, and with another if that is refused.
 
         Who refuses a login has not acted on the request.
         """
         if self._credentials is None:
-            return await self._once(request)
+            return await send(None)
         token = await self._credentials.token()
-        response = await self._once(_shown(request, token))
+        response = await send(token)
         if not is_refusal(response.status_code):
             return response
         try:
@@ -226,13 +269,14 @@ class Endpoint:
             raise
         if another not in (None, token):
             await response.aclose()
-            response = await self._once(_shown(request, another))
+            response = await send(another)
         return response
 
     async def _once(self, request: httpx2.Request) -> httpx2.Response:
         if self._wire is None or request.method != "POST" or not self._is_ours(request.url):
             return await self._client.send(request, stream=True, follow_redirects=False)
-        response = await self._wire.send(request, request.content)
+        answer = await self._wire.send(request, request.content)
+        response = answer.modelled(request)
         self._keep_cookies(response)
         return response
 
@@ -308,9 +352,18 @@ def _without_host(headers: httpx2.Headers) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name != "host"}
 
 
+async def _post(
+    wire: Wire, form: Form, headers: Mapping[str, str], content: bytes, token: str | None
+) -> Answer:
+    """Send a message with a login, if there is one."""
+    if token is not None:
+        headers = {**headers, AUTHORIZATION: f"Bearer {token}"}
+    return await wire.post(form, headers, content)
+
+
 def _shown(request: httpx2.Request, token: str | None) -> httpx2.Request:
     if token is not None:
-        request.headers["authorization"] = f"Bearer {token}"
+        request.headers[AUTHORIZATION] = f"Bearer {token}"
     return request
 
 
@@ -350,7 +403,7 @@ def _keep_alive_options() -> list[tuple[int, int, int]]:
     return options
 
 
-def _refuse_encoding(response: httpx2.Response) -> None:
+def _refuse_encoding(response: Response) -> None:
     if not response.is_success:
         return
     encoding = response.headers.get("content-encoding", "identity").strip().lower()

@@ -9,7 +9,7 @@ import anyio.abc
 import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
-from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import broken
 from aggregator.downstream.http.post import EVENTS, JSON, encode, kind
@@ -72,14 +72,14 @@ class Events(Traffic):
                 self.end(Undelivered("it closed its stream"))
             self._settled.set()
 
-    async def _hear(self, response: httpx2.Response) -> None:
+    async def _hear(self, response: Response) -> None:
         async with aclosing(self._endpoint.events(response)) as events:
             async for event in events:
-                if event.event == "endpoint":
-                    self._mailbox = self._endpoint.within(event.data)
+                if event.kind == "endpoint":
+                    self._mailbox = self._endpoint.within(event.data.decode(errors="replace"))
                     self._settled.set()
                 elif event.data:
-                    await self._take(event.data.encode())
+                    await self._take(event.data)
 
     async def _take(self, data: bytes) -> None:
         for message in await in_turns(decoding(data, self._endpoint.max_message_bytes)):

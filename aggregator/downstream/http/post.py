@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 import anyio
-import httpx2
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
-from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
     broken,
     turned_away,
 )
+from aggregator.downstream.http.sse import Event
 from aggregator.downstream.transport import UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decoding
 from aggregator.turns import in_turns
@@ -42,7 +42,7 @@ class Place:
     id: str = ""
     retry: float = 0.0
 
-    def note(self, event: httpx2.ServerSentEvent) -> None:
+    def note(self, event: Event) -> None:
         """Move on to an event."""
         self.id = event.id or self.id
         if event.retry is not None:
@@ -88,7 +88,7 @@ class Post:
         if ended is not None:
             await self._resume(headers, ended, is_resumable=is_resumable)
 
-    async def _refusal(self, response: httpx2.Response, headers: Mapping[str, str]) -> JSONRPCError:
+    async def _refusal(self, response: Response, headers: Mapping[str, str]) -> JSONRPCError:
         """Return the server's own error, from a response that is not success."""
         error = await self._error_in(response)
         if "mcp-session-id" in headers and _means_expired(response.status_code, error):
@@ -98,14 +98,14 @@ class Post:
             raise fault
         return JSONRPCError(jsonrpc="2.0", id=self.request.id, error=error.error)
 
-    async def _error_in(self, response: httpx2.Response) -> JSONRPCError | None:
+    async def _error_in(self, response: Response) -> JSONRPCError | None:
         if kind(response) != JSON or "content-encoding" in response.headers:
             return None
         body = await self._endpoint.read(response)
         found = await in_turns(decoding(body, self._endpoint.max_message_bytes))
         return next((each for each in found if isinstance(each, JSONRPCError)), None)
 
-    async def _read_whole(self, response: httpx2.Response) -> None:
+    async def _read_whole(self, response: Response) -> None:
         if not await self._take(await self._endpoint.read(response)):
             raise broken("what it sent is no answer to the request")
 
@@ -122,13 +122,13 @@ class Post:
                 await self._sink(message)
         return answered
 
-    async def _read_stream(self, response: httpx2.Response) -> UndeliveredError | None:
+    async def _read_stream(self, response: Response) -> UndeliveredError | None:
         """Read events up to the answer; return why it did not come."""
         try:
             async with aclosing(self._endpoint.events(response)) as events:
                 async for event in events:
                     self._place.note(event)
-                    if event.data and await self._take(event.data.encode()):
+                    if event.data and await self._take(event.data):
                         await _read_out(events)
                         return None
         except UndeliveredError as error:
@@ -163,7 +163,7 @@ class Post:
             return error
 
 
-async def _read_out(events: AsyncIterator[httpx2.ServerSentEvent]) -> None:
+async def _read_out(events: AsyncIterator[Event]) -> None:
     """Wait a moment for the end of a stream that has said all: only then its connection is kept."""
     with anyio.move_on_after(READING_OUT):
         async for _ in events:
@@ -182,7 +182,7 @@ def encode(message: JSONRPCMessage) -> bytes:
         raise turned_away("the request cannot be written as JSON") from error
 
 
-def kind(response: httpx2.Response) -> str:
+def kind(response: Response) -> str:
     """Return the media type of a response."""
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 

@@ -9,10 +9,9 @@ from typing import Self
 
 import anyio
 import anyio.abc
-import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
-from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.fault import turned_away
 from aggregator.downstream.http.post import (
     EVENTS,
@@ -196,16 +195,16 @@ class Session:
                 self._traffic.note_failure(error)
         return not self._traffic.is_lost
 
-    async def _hand_on(self, response: httpx2.Response, place: Place) -> None:
+    async def _hand_on(self, response: Response, place: Place) -> None:
         async with aclosing(self._endpoint.events(response)) as events:
             async for event in events:
                 place.note(event)
-                steps = decoding(event.data.encode(), self._endpoint.max_message_bytes)
+                steps = decoding(event.data, self._endpoint.max_message_bytes)
                 for message in await in_turns(steps):
                     if not isinstance(message, Noise):
                         await self._traffic.deliver(message)
 
-    def _heed_refusal(self, response: httpx2.Response, generation: int) -> bool:
+    def _heed_refusal(self, response: Response, generation: int) -> bool:
         """Act on a stream of announcements that was not given; return whether to ask again."""
         status = response.status_code
         if status == HTTPStatus.NOT_FOUND and self._terms.id is not None:

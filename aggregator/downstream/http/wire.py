@@ -7,8 +7,9 @@ after that is no reason to write again: the request may have been acted on.
 import re
 import select
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
 from socket import socket
 
 import anyio
@@ -18,11 +19,11 @@ import h11
 import httpx2
 from anyio.streams.tls import TLSAttribute, TLSStream
 
-MAX_HEAD_BYTES = 100 * 1024
-"""Bytes that the head of a response may have."""
+from aggregator.downstream.http.reading import Head, Reading, Unusual, usual
+
 READ_BYTES = 64 * 1024
 """Bytes that are read at once."""
-EVENTS_AT_ONCE = 200
+PIECES_AT_ONCE = 200
 """Pieces of responses after which others have their turn: each may be a single byte."""
 SMALL_BYTES = 16 * 1024
 """Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
@@ -45,8 +46,6 @@ class Form:
     """What messages to one address have in common, written down once."""
 
     def __init__(self, like: httpx2.Request, varying: frozenset[str] = LENGTH) -> None:
-        self.request = like
-        """What responses say they answer."""
         raw = [line for line in like.headers.raw if _name(line[0]) not in varying]
         self._names = frozenset(_name(name) for name, _ in raw)
         target = like.url.raw_path
@@ -59,9 +58,9 @@ class Form:
         lines = b"".join(b"%b: %b\r\n" % line for line in raw)
         self._head = b"POST %b HTTP/1.1\r\n%b" % (target, lines)
 
-    def fits(self, headers: Mapping[str, str]) -> bool:
+    def fits(self, headers: Iterable[str]) -> bool:
         """Whether none of these headers is another than what is said each time."""
-        return self._names.isdisjoint(name.lower() for name in headers)
+        return self._names.isdisjoint([name.lower() for name in headers])
 
     def written(self, headers: Mapping[str, str], content: bytes) -> bytes:
         """Return a message in one piece, as it goes over the wire.
@@ -102,7 +101,7 @@ class Wire:
         self._keep = keep
         self._idle: list[_Connection] = []
 
-    async def send(self, request: httpx2.Request, content: bytes) -> httpx2.Response:
+    async def send(self, request: httpx2.Request, content: bytes) -> "Answer":
         """Send a request, and return the response to it, unread.
 
         Raises:
@@ -110,7 +109,7 @@ class Wire:
         """
         return await self.post(Form(request), {}, content)
 
-    async def post(self, form: Form, headers: Mapping[str, str], content: bytes) -> httpx2.Response:
+    async def post(self, form: Form, headers: Mapping[str, str], content: bytes) -> "Answer":
         """Send a message in the form that all to an address have, and return the response, unread.
 
         Raises:
@@ -123,10 +122,7 @@ class Wire:
         except BaseException:
             await anyio.aclose_forcefully(connection.stream)
             raise
-        body = _Body(self, connection)
-        return httpx2.Response(
-            head.status_code, headers=head.headers.raw_items(), stream=body, request=form.request
-        )
+        return Answer(self, connection, head)
 
     async def let_go(self, connection: "_Connection") -> None:
         """Keep a connection for the next request if its response has been read to the end."""
@@ -144,7 +140,7 @@ class Wire:
     async def _kept(self) -> "_Connection | None":
         """Return the connection that was used last and is still open; close those that are old."""
         now = anyio.current_time()
-        while self._idle and (self._idle[0].until < now or self._idle[0].is_closed()):
+        while self._idle and self._idle[0].until < now:
             await anyio.aclose_forcefully(self._idle.pop(0).stream)
         while self._idle:
             connection = self._idle.pop()
@@ -192,9 +188,11 @@ class _Connection:
         self._patience = patience
         self._last_read = 0
         """Bytes that came last; where they are as many as were wanted, others may wait behind."""
-        self._events = 0
+        self._pieces = 0
+        self._reading: Reading | None = None
         self._socket = _raw(stream)
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
 
     def keep_until(self, when: float) -> None:
         """Say when it is not kept any longer."""
@@ -202,26 +200,18 @@ class _Connection:
 
     def is_closed(self) -> bool:
         """Whether there is something to be read where nothing was asked: an end, or a fault."""
-        if self._socket.fileno() < 0:
-            return True
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(0))
+        return self._socket.fileno() < 0 or bool(self._poll.poll(0))
 
     def can_be_kept(self) -> bool:
-        """Whether request and response are over, and neither side means to close; if so, go on."""
-        self._read_out()
-        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+        """Whether request and response are over, and neither side means to close."""
+        reading = self._reading
+        if reading is None or not _is_read_out(reading) or not reading.can_go_on():
             return False
-        if self._has_more():
-            return False
-        self._http.start_next_cycle()
-        return True
+        return not self._has_more()
 
     def _has_more(self) -> bool:
         """Whether more has come than was asked for: it would be read as the next response."""
-        more, _ = self._http.trailing_data
-        if more or self._last_read >= READ_BYTES:
+        if self._last_read >= READ_BYTES:
             return True
         secured = self.stream.extra(TLSAttribute.ssl_object, None)  # noqa: S610 - this is not Django
         if secured is None:
@@ -234,22 +224,15 @@ class _Connection:
             return True
         return True
 
-    def _read_out(self) -> None:
-        """Skip what has come of a response that nobody reads any further, if that was its end."""
-        with suppress(h11.RemoteProtocolError):
-            while self._http.their_state is h11.SEND_BODY:
-                if self._http.next_event() is h11.NEED_DATA:
-                    return
-
-    async def ask(self, event: h11.Request, data: bytes) -> h11.Response:
+    async def ask(self, request: h11.Request, data: bytes) -> Head:
         """Send a request in one piece, and read the head of the response.
+
+        What is written is `data`; of the request, only that there was such a one matters.
 
         Raises:
             HTTPError: The connection broke, or what came is not HTTP.
         """
-        # What is written is `data`; of the event, only that there was such a request matters.
-        self._http.send(event)
-        self._http.send(h11.EndOfMessage())
+        self._reading = None
         unwritten: Exception | None = None
         try:
             await self._write(data)
@@ -259,7 +242,7 @@ class _Connection:
             # A server may refuse what it has not read to the end, and close.
             unwritten = error
         try:
-            return await self._head()
+            return await self._head(request)
         except httpx2.HTTPError as error:
             if unwritten is not None:
                 raise httpx2.WriteError(str(unwritten)) from unwritten
@@ -271,9 +254,15 @@ class _Connection:
         Raises:
             HTTPError: The connection broke, or what came is not HTTP.
         """
-        while not isinstance(event := await self._event(), h11.EndOfMessage):
-            if isinstance(event, h11.Data):
-                yield bytes(event.data)
+        reading = self._reading
+        while reading is not None and not reading.is_over:
+            if piece := reading.take():
+                self._pieces += 1
+                if self._pieces % PIECES_AT_ONCE == 0:
+                    await anyio.lowlevel.checkpoint()
+                yield piece
+            elif not reading.is_over:
+                reading.feed(await self._read())
 
     async def _write(self, data: bytes) -> None:
         if len(data) <= SMALL_BYTES:
@@ -282,37 +271,35 @@ class _Connection:
             with anyio.fail_after(self._patience):
                 await self.stream.send(data)
 
-    async def _head(self) -> h11.Response:
-        while not isinstance(event := await self._event(), h11.Response):
-            if not isinstance(event, h11.InformationalResponse) or event.status_code == SWITCHING:
-                raise httpx2.RemoteProtocolError("it does not answer what it was asked")
-        return event
-
-    async def _event(self) -> h11.Event:
-        self._events += 1
-        if self._events % EVENTS_AT_ONCE == 0:
-            await anyio.lowlevel.checkpoint()
-        try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._read())
-        except h11.RemoteProtocolError as error:
-            raise httpx2.RemoteProtocolError(str(error)) from error
-        except _BROKEN as error:
-            raise httpx2.ReadError(str(error)) from error
-        if not isinstance(event, h11.Event):
-            raise httpx2.RemoteProtocolError("it sends more than it was asked for")
-        return event
+    async def _head(self, request: h11.Request) -> Head:
+        data = await self._read()
+        if (found := usual(data)) is not None:
+            head, self._reading = found
+            return head
+        reading = Unusual(request, data)
+        while (head := reading.head()) is None:
+            reading.feed(await self._read())
+        self._reading = reading
+        return head
 
     async def _read(self) -> bytes:
         try:
             data = await self.stream.receive(READ_BYTES)
         except anyio.EndOfStream:
             data = b""
+        except _BROKEN as error:
+            raise httpx2.ReadError(str(error)) from error
         self._last_read = len(data)
         return data
 
 
-SWITCHING = 101
+def _is_read_out(reading: Reading) -> bool:
+    """Skip what has come of a response that nobody reads any further; say if that was its end."""
+    with suppress(httpx2.RemoteProtocolError):
+        while not reading.is_over:
+            if not reading.take():
+                return reading.is_over
+    return reading.is_over
 
 
 def _raw(stream: anyio.abc.ByteStream) -> socket:
@@ -320,22 +307,58 @@ def _raw(stream: anyio.abc.ByteStream) -> socket:
     return stream.extra(anyio.abc.SocketAttribute.raw_socket)  # noqa: S610 - this is not Django
 
 
-class _Body(httpx2.AsyncByteStream):
-    """The body of one response; its connection goes back to the wire when it is closed."""
+class Answer:
+    """A response, unread; its connection goes back to the wire when it is closed."""
 
-    def __init__(self, wire: Wire, connection: _Connection) -> None:
+    def __init__(self, wire: Wire, connection: _Connection, head: Head) -> None:
+        self.status_code = head.status
+        self.headers: Mapping[str, str] = head.headers
         self._wire = wire
         self._connection: _Connection | None = connection
+        self._head = head
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._connection is not None:
-            async for piece in self._connection.body():
-                yield piece
+    @property
+    def is_success(self) -> bool:
+        """Whether the request was taken."""
+        return HTTPStatus.OK <= self.status_code < HTTPStatus.MULTIPLE_CHOICES
+
+    def aiter_raw(self) -> AsyncIterator[bytes]:
+        """Give the body in pieces, up to its end.
+
+        Raises:
+            HTTPError: The connection broke, or what came is not HTTP.
+        """
+        return _nothing() if self._connection is None else self._connection.body()
 
     async def aclose(self) -> None:
+        """Give the connection back."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await self._wire.let_go(connection)
+
+    def modelled(self, request: httpx2.Request) -> httpx2.Response:
+        """Return it as the HTTP client has it, for what only that knows how to do."""
+        return httpx2.Response(
+            self.status_code, headers=self._head.raw(), stream=_Body(self), request=request
+        )
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The body of a response, as the HTTP client has it."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._answer.aiter_raw()
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
 
 
 @asynccontextmanager

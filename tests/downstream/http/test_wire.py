@@ -12,7 +12,8 @@ from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from aggregator.downstream.http.endpoint import MAX_COOKIES, Address, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
-from aggregator.downstream.http.wire import EVENTS_AT_ONCE, MAX_HEAD_BYTES, READ_BYTES
+from aggregator.downstream.http.reading import MAX_HEAD_BYTES
+from aggregator.downstream.http.wire import PIECES_AT_ONCE, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.patience import PATIENCE
 
@@ -367,4 +368,4 @@ async def test_a_body_in_many_pieces_lets_others_have_their_turn() -> None:
         group.cancel_scope.cancel()
 
     assert pieces.total() == 5000
-    assert max(pieces.values()) <= 2 * EVENTS_AT_ONCE
+    assert max(pieces.values()) <= 2 * PIECES_AT_ONCE

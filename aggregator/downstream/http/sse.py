@@ -1,0 +1,101 @@
+"""Server-sent events, taken apart as bytes: what is in them is JSON, which is read as bytes too."""
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import httpx2
+
+END = b""
+"""What stands for the end of a stream."""
+MAX_RETRY_DIGITS = 9
+"""Digits of a pause that are read: more would be years."""
+
+
+class Event(NamedTuple):
+    """One event of a stream."""
+
+    data: bytes = b""
+    kind: str = "message"
+    id: str = ""
+    """The last that the stream has named, with this event or before it."""
+    retry: int | None = None
+    """Milliseconds to wait before the stream is opened again."""
+
+
+class Reader:
+    """Makes events of the pieces that a stream comes in."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest: list[bytes] = []
+        """What has come of a line that is not complete."""
+        self._rest_size = 0
+        self._size = 0
+        """Bytes of the lines of an event that is not complete."""
+        self._data: list[bytes] = []
+        self._kind = ""
+        self._id = ""
+        self._retry: int | None = None
+        self._says_something = False
+
+    def feed(self, piece: bytes) -> Generator[Event, None, None]:
+        """Give the events that are complete with a piece, or with the end.
+
+        Raises:
+            SSEError: One of them is too long.
+        """
+        for line in self._lines(piece):
+            if not line:
+                self._size = 0
+                if self._says_something:
+                    yield self._event()
+            elif not line.startswith(b":"):
+                self._size += len(line)
+                self._check(self._size)
+                self._take(line)
+        self._check(self._size + self._rest_size)
+
+    def _lines(self, piece: bytes) -> list[bytes]:
+        """Return the lines that are complete, without their ends."""
+        if piece:
+            self._rest.append(piece)
+            self._rest_size += len(piece)
+            # The other half of a line break may be in the next piece.
+            if not piece.endswith(b"\n") and not _breaks(piece):
+                return []
+        text = b"".join(self._rest)
+        lines = text.splitlines(keepends=True)
+        is_whole = not piece or text.endswith(b"\n")
+        rest = b"" if is_whole or not lines else lines.pop()
+        self._rest, self._rest_size = ([rest] if rest else []), len(rest)
+        return [line.rstrip(b"\r\n") for line in lines]
+
+    def _take(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"event":
+            self._kind = value.decode(errors="replace")
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode(errors="replace")
+        elif name == b"retry" and value.isdigit() and len(value) <= MAX_RETRY_DIGITS:
+            self._retry = int(value)
+        else:
+            return
+        self._says_something = True
+
+    def _event(self) -> Event:
+        event = Event(b"\n".join(self._data), self._kind or "message", self._id, self._retry)
+        self._data, self._kind, self._retry = [], "", None
+        self._says_something = False
+        return event
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise httpx2.SSEError(f"an event has more than {self._limit:,} bytes")
+
+
+def _breaks(piece: bytes) -> bool:
+    """Whether a line ends within a piece, for certain."""
+    return b"\n" in piece or b"\r" in piece[:-1]

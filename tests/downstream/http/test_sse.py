@@ -1,0 +1,58 @@
+"""Streams of events, cut into any pieces."""
+
+import httpx2
+import pytest
+
+from aggregator.downstream.http.sse import END, Event, Reader
+
+
+def read(*pieces: bytes, limit: int = 1000) -> list[Event]:
+    reader = Reader(limit)
+    return [event for piece in (*pieces, END) for event in reader.feed(piece)]
+
+
+STREAM = (
+    b": a comment\r\n\r\n"
+    b"event: message\r\ndata: {}\r\nid: 7\r\n\r\n"
+    b"data:one\ndata:  two\nretry: 250\n\n"
+    b"data: \xff\r\r"
+    b"unknown: x\n\n"
+    b"id: a\0b\nretry: soon\n\n"
+    b"data\n\n"
+    b"data: without its end\n"
+)
+
+EVENTS = [
+    Event(b"{}", "message", "7"),
+    Event(b"one\n two", "message", "7", 250),
+    Event(b"\xff", "message", "7"),
+    Event(b"", "message", "7"),
+]
+
+
+def test_events_are_the_same_wherever_their_stream_is_cut() -> None:
+    assert read(STREAM) == EVENTS
+    for cut in range(1, len(STREAM)):
+        assert read(STREAM[:cut], STREAM[cut:]) == EVENTS
+    assert read(*(STREAM[at : at + 1] for at in range(len(STREAM)))) == EVENTS
+
+
+def test_an_event_is_there_as_soon_as_its_last_line_has_ended() -> None:
+    reader = Reader(1000)
+
+    assert list(reader.feed(b"data: 1\r\n")) == []
+    assert list(reader.feed(b"\r\n")) == [Event(b"1")]
+
+
+def test_an_end_may_stand_for_the_other_half_of_a_line_break() -> None:
+    assert read(b"data: 1\n\r") == [Event(b"1")]
+
+
+@pytest.mark.parametrize("pieces", [[b"data: " + b"x" * 99], [b"data: xx\n"] * 50])
+def test_an_event_that_is_too_long_is_refused(pieces: list[bytes]) -> None:
+    with pytest.raises(httpx2.SSEError, match="more than 100 bytes"):
+        read(*pieces, limit=100)
+
+
+def test_short_events_do_not_add_up() -> None:
+    assert len(read(*[b"data: xx\n\n"] * 50, limit=100)) == 50
