@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import anyio
 
+from aggregator.downstream.deadlines import OVERDUE
 from aggregator.downstream.failure import Failure
-from aggregator.downstream.inflight import OVERDUE
 from aggregator.downstream.slipway import Berth
 from aggregator.downstream.transport import Remedy, Transport
 from aggregator.signals import Signal

@@ -48,9 +48,6 @@ REQUEST_FAILURES = (MCPError, UndeliveredError, ConnectionClosedError)
 CANCEL_PATIENCE = 1.0
 """Seconds that a server has to take note that a request is no longer wanted."""
 
-LATE_PATIENCE = 1.0
-"""Seconds for an answer that may have come while this process stood still to be read."""
-
 MAX_DIGITS = 20
 """Digits of a number that may be one of ours; Python refuses to read thousands of them."""
 
@@ -109,11 +106,8 @@ class Exchange:
         headers: Headers = NO_HEADERS,
         *,
         cancellable: bool = True,
-        is_overdue: Callable[[], bool] = lambda: False,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
-
-        `is_overdue` says whether the time for it was long over when that was noticed.
 
         Raises:
             MCPError: The answer is an error.
@@ -129,11 +123,9 @@ class Exchange:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
         except anyio.get_cancelled_exc_class():
-            # A process that was stopped finds its time run out and its answers there.
-            if not (is_overdue() and await _comes_late(waiter)):
-                if cancellable:
-                    await self._take_back(number)
-                raise
+            if cancellable:
+                await self._take_back(number)
+            raise
         finally:
             del self._waiting[number]
         return _result(waiter.outcome)
@@ -282,13 +274,6 @@ class Exchange:
         for waiter in self._waiting.values():
             if not waiter.answered.is_set():
                 waiter.settle(None)
-
-
-async def _comes_late(waiter: _Waiter) -> bool:
-    """Say whether an answer that nobody has had a chance to read has come."""
-    with anyio.move_on_after(LATE_PATIENCE, shield=True):
-        await waiter.answered.wait()
-    return waiter.answered.is_set()
 
 
 def _refused_twin(number: RequestId) -> JSONRPCError:

@@ -1,6 +1,5 @@
 """Requests under way on one link: whom each is for, and what its server says meanwhile."""
 
-import math
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.downstream.deadlines import Patience
 from aggregator.downstream.places import Party
 from aggregator.eras import Era
 from aggregator.json import JsonObject
@@ -69,50 +69,11 @@ class Caller(Protocol):
         ...
 
 
-OVERDUE = 1.0
-"""Seconds after a deadline that no event loop is late by, unless its process was stopped."""
-
-
 class WithdrawnError(MCPError):
     """The call that something was asked for has ended before there was an answer."""
 
     def __init__(self) -> None:
         super().__init__(types.INVALID_REQUEST, "The call that this was asked for has ended")
-
-
-class Patience:
-    """How long a call may take, not counting the time in which somebody is asked."""
-
-    def __init__(self, scope: anyio.CancelScope, *, between: float, altogether: float) -> None:
-        now = anyio.current_time()
-        self._scope = scope
-        self._between = between
-        self._latest = now + altogether
-        self._pauses = 0
-        scope.deadline = min(now + between, self._latest)
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether the time was over long ago, so that nobody can have looked meanwhile."""
-        return anyio.current_time() - self._scope.deadline > OVERDUE
-
-    def note_progress(self) -> None:
-        """Begin to wait anew, because the server has shown that it is at work."""
-        if not self._pauses:
-            self._scope.deadline = min(anyio.current_time() + self._between, self._latest)
-
-    @contextmanager
-    def paused(self) -> Generator[None, None, None]:
-        """Stop the clock for the length of the block."""
-        began = anyio.current_time()
-        self._pauses += 1
-        self._scope.deadline = math.inf
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            self._latest += anyio.current_time() - began
-            self.note_progress()
 
 
 class ClientCall:
@@ -133,10 +94,6 @@ class ClientCall:
         # A client with a session is sent messages until it says otherwise.
         usual = "info" if self.caller.era == "handshake" else None
         return self.caller.log_level or usual
-
-    def is_overdue(self) -> bool:
-        """Whether its time was over long before that was noticed."""
-        return self._patience.is_overdue
 
     def hear(self, method: str, params: JsonObject) -> bool:
         """Take a notification in the order it came; say whether somebody is passing them on."""
@@ -189,6 +146,8 @@ class ClientCall:
 
     async def until_withdrawn(self) -> None:
         """Wait, within bounds, until the client has been told so: behind the result it is late."""
+        if not self._questions:
+            return
         with anyio.move_on_after(WITHDRAWING):
             for withdrawn in list(self._questions.values()):
                 await withdrawn.wait()

@@ -6,7 +6,6 @@ what a server answers must reach the client unchanged.
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
-from math import inf
 from typing import Any
 
 import anyio
@@ -84,15 +83,11 @@ class Link:
             return await self._exchange.request(number, method, wrapped, headers)
         with self._in_flight.entered(number, call):
             try:
-                result = await self._exchange.request(
-                    number, method, wrapped, headers, is_overdue=call.is_overdue
-                )
+                result = await self._exchange.request(number, method, wrapped, headers)
             finally:
                 call.end()
                 if call.has_heard:
-                    is_late = call.is_overdue()
-                    with anyio.move_on_after(NOTICE_PATIENCE if is_late else inf, shield=is_late):
-                        await call.deliver()
+                    await call.deliver()
                 await call.until_withdrawn()
         return result if self.peer.era == "modern" else without_questions(result)
 

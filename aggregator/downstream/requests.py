@@ -7,9 +7,10 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import ServerConfig
+from aggregator.downstream.deadlines import Deadlines, Patience
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
 from aggregator.downstream.failure import undelivered
-from aggregator.downstream.inflight import Caller, ClientCall, Patience
+from aggregator.downstream.inflight import Caller, ClientCall
 from aggregator.downstream.link import Link
 from aggregator.downstream.need import Need
 from aggregator.downstream.places import Places
@@ -54,6 +55,8 @@ class Requests:
         """What they are sent by now."""
         self.mirrored = NOTHING_MIRRORED
         """What of the arguments of calls is repeated in headers."""
+        self.deadlines = Deadlines()
+        """When they have taken too long; somebody has to run it."""
         self._timeouts = 0
         self._answered = 0
         self._is_outdated = False
@@ -93,13 +96,19 @@ class Requests:
         try:
             with anyio.CancelScope() as scope:
                 patience = Patience(
-                    scope, between=server.call_timeout, altogether=server.max_call_time
+                    scope,
+                    between=server.call_timeout,
+                    altogether=server.max_call_time,
+                    deadlines=self.deadlines,
                 )
                 call = ClientCall(caller, patience)
-                async with self._places.taken(caller.party):
-                    if caller.log_level is not None:
-                        await link.lower_level(caller.log_level)
-                    result = await link.request(method, params, call=call, mirrored=self.mirrored)
+                with self.deadlines.holding(patience):
+                    async with self._places.taken(caller.party):
+                        if caller.log_level is not None:
+                            await link.lower_level(caller.log_level)
+                        result = await link.request(
+                            method, params, call=call, mirrored=self.mirrored
+                        )
                 self._timeouts = 0
                 self._check_era(link, result)
                 self._answered += 1

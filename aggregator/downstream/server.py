@@ -151,6 +151,11 @@ class Downstream:
 
     async def run(self) -> None:
         """Keep the server connected for as long as this task lives, and somebody needs it."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._requests.deadlines.run)
+            await self._keep()
+
+    async def _keep(self) -> None:
         while True:
             await self._need.until_needed()
             self._standing.wait(last_words=self._last_words)

@@ -6,8 +6,9 @@ from typing import Any
 
 import anyio
 
+from aggregator.downstream.deadlines import Patience
 from aggregator.downstream.exchange import Exchange
-from aggregator.downstream.inflight import ClientCall, Notify, Patience
+from aggregator.downstream.inflight import ClientCall, Notify
 from aggregator.downstream.link import Link
 from aggregator.downstream.peer import Peer
 from aggregator.downstream.reception import Reception

@@ -3,7 +3,8 @@
 import anyio
 import pytest
 
-from aggregator.downstream.inflight import LINGERING, MAX_NOTICES, ClientCall, InFlight, Patience
+from aggregator.downstream.deadlines import Patience
+from aggregator.downstream.inflight import LINGERING, MAX_NOTICES, ClientCall, InFlight
 from tests.downstream.linking import Client, call_of
 
 pytestmark = pytest.mark.anyio

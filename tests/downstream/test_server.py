@@ -14,8 +14,8 @@ from trio.testing import MockClock
 
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
+from aggregator.downstream.deadlines import OVERDUE
 from aggregator.downstream.eras import Eras
-from aggregator.downstream.inflight import OVERDUE
 from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.questions import refuse
 from aggregator.downstream.requests import TIMEOUTS_TOLERATED
