@@ -18,6 +18,7 @@ from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
     Line,
+    OneWay,
     Received,
     Related,
     Remedy,
@@ -27,7 +28,7 @@ from aggregator.json import JsonObject
 from tests.patience import patience
 
 
-class StreamTransport:
+class StreamTransport(OneWay):
     """A pair of the SDK's streams, `(read, write)`."""
 
     def __init__(
@@ -68,7 +69,7 @@ class StreamTransport:
     noise_count = 0
 
 
-class Severable:
+class Severable(OneWay):
     """A transport that can be cut off."""
 
     def __init__(self, transport: Transport) -> None:
@@ -110,7 +111,7 @@ class Severable:
         return self._transport.noise_count
 
 
-class Script:
+class Script(OneWay):
     """A transport on which a test says what comes, and sees what was sent."""
 
     def __init__(self) -> None:

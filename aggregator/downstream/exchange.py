@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 import anyio.abc
@@ -30,6 +30,7 @@ from aggregator.downstream.transport import (
     NO_HEADERS,
     ConnectionClosedError,
     Headers,
+    Received,
     Related,
     Transport,
     Undelivered,
@@ -82,6 +83,13 @@ class _Waiter:
         self.answered.set()
 
 
+class _Side(NamedTuple):
+    """Who hears what the other side says by itself, and where it is acted on."""
+
+    listener: Listener
+    group: anyio.abc.TaskGroup
+
+
 class Exchange:
     """Two sides that ask and answer each other."""
 
@@ -93,6 +101,8 @@ class Exchange:
         self._numbers = count(1)
         self._waiting: dict[RequestId, _Waiter] = {}
         self._serving: dict[RequestId, anyio.CancelScope] = {}
+        self._side: _Side | None = None
+        """Who hears what the other side says by itself, for as long as somebody does."""
 
     def next_number(self) -> int:
         """Return a number for a request that no other request has."""
@@ -118,8 +128,9 @@ class Exchange:
             raise ConnectionClosedError
         waiter = self._waiting[number] = _Waiter()
         try:
-            await self.transport.send(_request(number, method, params), headers)
-            await waiter.answered.wait()
+            await self.transport.ask(_request(number, method, params), headers, self._take)
+            if not waiter.answered.is_set():
+                await waiter.answered.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
         except anyio.get_cancelled_exc_class():
@@ -141,53 +152,47 @@ class Exchange:
         """Read what the other side sends until it sends no more."""
         try:
             async with anyio.create_task_group() as group:
+                self._side = _Side(listener, group)
                 task_status.started()
-                await self._read_all(listener, group)
+                await self._read_all()
                 self.close()
                 group.cancel_scope.cancel()
         finally:
+            self._side = None
             self.close()
 
-    async def _read_all(self, listener: Listener, group: anyio.abc.TaskGroup) -> None:
+    async def _read_all(self) -> None:
         with suppress(anyio.EndOfStream):
             while True:
-                item = await self.transport.receive()
-                if isinstance(item, Related):
-                    self._take(item.message, item.request, listener, group)
-                else:
-                    self._take(item, None, listener, group)
+                self._take(await self.transport.receive())
 
-    def _take(
-        self,
-        item: JSONRPCMessage | Undelivered,
-        related: RequestId | None,
-        listener: Listener,
-        group: anyio.abc.TaskGroup,
-    ) -> None:
-        match item:
+    def _take(self, item: Received) -> None:
+        message, related = item if isinstance(item, Related) else (item, None)
+        match message:
             case JSONRPCResponse(id=number, result=result):
                 self._settle(number, result)
             case JSONRPCError(id=number, error=error):
                 self._settle(number, error)
             case Undelivered(request=number):
-                self._settle(number, item)
+                self._settle(number, message)
             case JSONRPCRequest():
-                self._admit(item, related, listener, group)
+                self._admit(message, related)
             case JSONRPCNotification(method="notifications/cancelled", params=params):
                 self._cancel((params or {}).get("requestId"))
             case JSONRPCNotification(method=method, params=params):
-                if (rest := self._heard(listener, related, method, params)) is not None:
-                    group.start_soon(self._do, rest)
+                self._hear(related, method, params)
 
-    def _heard(
-        self, listener: Listener, related: RequestId | None, method: str, params: Params
-    ) -> Rest | None:
+    def _hear(self, related: RequestId | None, method: str, params: Params) -> None:
         """Take a notification; one that is odd in a way nobody foresaw costs only itself."""
+        if self._side is None:
+            return
         try:
-            return listener.hear(related, method, params)
+            rest = self._side.listener.hear(related, method, params)
         except Exception:
             logger.exception("a notification could not be understood", extra=self._about)
-            return None
+            return
+        if rest is not None:
+            self._side.group.start_soon(self._do, rest)
 
     def _settle(self, number: RequestId | None, outcome: Outcome) -> None:
         waiter = self._waiting.get(number) if number is not None else None
@@ -200,19 +205,16 @@ class Exchange:
         else:
             waiter.settle(outcome)
 
-    def _admit(
-        self,
-        request: JSONRPCRequest,
-        related: RequestId | None,
-        listener: Listener,
-        group: anyio.abc.TaskGroup,
-    ) -> None:
+    def _admit(self, request: JSONRPCRequest, related: RequestId | None) -> None:
         """Begin to serve a request, unless one under its number is being served."""
+        if self._side is None:
+            return
+        group = self._side.group
         if request.id in self._serving:
             group.start_soon(self._send_if_open, _refused_twin(request.id))
             return
         scope = self._serving[request.id] = anyio.CancelScope()
-        group.start_soon(self._serve, request, related, listener, scope)
+        group.start_soon(self._serve, request, related, self._side.listener, scope)
 
     async def _serve(
         self,

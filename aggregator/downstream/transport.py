@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from mcp_types import JSONRPCMessage, RequestId
+from mcp_types import JSONRPCMessage, JSONRPCRequest, RequestId
 
 Headers = Mapping[str, str]
 """What Streamable HTTP repeats of a message beside it; nobody else looks at it."""
@@ -68,6 +68,10 @@ Received = JSONRPCMessage | Related | Undelivered
 """What comes from a transport, in the order it came."""
 
 
+Take = Callable[[Received], None]
+"""Takes what comes."""
+
+
 class UndeliveredError(Exception):
     """A request that got no answer, although the connection may be as good as before."""
 
@@ -103,6 +107,15 @@ class Transport(Protocol):
         """
         ...
 
+    async def ask(self, request: JSONRPCRequest, headers: Headers, take: Take, /) -> None:
+        """Send a request; what comes back on a way of its own is not received, but taken.
+
+        Raises:
+            BrokenResourceError: Nobody reads it any more.
+            ClosedResourceError: The connection has been closed.
+        """
+        ...
+
     def describe_end(self) -> str:
         """Say, once nothing more comes, how it came to that."""
         ...
@@ -127,6 +140,18 @@ class Transport(Protocol):
     def noise_count(self) -> int:
         """How many lines that are no messages came where only messages belong."""
         ...
+
+
+class OneWay:
+    """A transport on which everything comes one after another, answers among it."""
+
+    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
+        """Send a message."""
+        raise NotImplementedError
+
+    async def ask(self, request: JSONRPCRequest, headers: Headers, _take: Take, /) -> None:
+        """Send a request."""
+        await self.send(request, headers)
 
 
 Connect = Callable[[], AbstractAsyncContextManager[Transport]]

@@ -18,6 +18,7 @@ from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
+    OneWay,
     Transport,
     Undelivered,
     UndeliveredError,
@@ -26,7 +27,7 @@ from aggregator.jsonrpc.decoding import Noise, decoding
 from aggregator.turns import in_turns
 
 
-class Events(Traffic):
+class Events(Traffic, OneWay):
     """Carries messages to one server and back."""
 
     def __init__(self, endpoint: Endpoint, group: anyio.abc.TaskGroup) -> None:
@@ -92,7 +93,7 @@ class Events(Traffic):
         try:
             await self._post(request)
         except UndeliveredError as error:
-            await self.fail(request, error)
+            await self.deliver(error.undelivered._replace(request=request.id))
             self.note_failure(error)
 
     async def _tell(self, message: JSONRPCMessage) -> None:

@@ -1,6 +1,6 @@
 """One request to a server and what comes back: a body, a stream, or a refusal."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -31,7 +31,7 @@ READING_OUT = 0.25
 RESUMPTIONS = 5
 """Times in a row that an interrupted answer is asked for again without getting any further."""
 
-Sink = Callable[[JSONRPCMessage], Awaitable[None]]
+Sink = Callable[[JSONRPCMessage], None]
 """Takes the messages that come back."""
 
 
@@ -79,7 +79,7 @@ class Post:
             if response.status_code == HTTPStatus.ACCEPTED:
                 raise broken("it took the request but promised no answer (202)")
             if not response.is_success:
-                await self._sink(await self._refusal(response, headers))
+                self._sink(await self._refusal(response, headers))
                 return
             if kind(response) != EVENTS:
                 await self._read_whole(response)
@@ -119,7 +119,7 @@ class Post:
                 self.result = message.result if isinstance(message, JSONRPCResponse) else None
                 answered = True
             if not isinstance(message, Noise):
-                await self._sink(message)
+                self._sink(message)
         return answered
 
     async def _read_stream(self, response: Response) -> UndeliveredError | None:

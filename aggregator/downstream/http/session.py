@@ -223,5 +223,5 @@ class Session:
             self._traffic.lose(error.undelivered)
 
 
-async def _ignore(_message: Mapping[str, object] | JSONRPCMessage) -> None:
+def _ignore(_message: Mapping[str, object] | JSONRPCMessage) -> None:
     """Drop what comes with an answer that is read by itself."""

@@ -4,7 +4,7 @@ One failed request costs one call. A session that has expired is renewed in plac
 server says so before it has done anything; other calls in flight do not notice.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -18,8 +18,18 @@ from aggregator.downstream.http.fault import SessionExpiredError, turned_away
 from aggregator.downstream.http.post import EVENTS, JSON, Post
 from aggregator.downstream.http.session import Session
 from aggregator.downstream.http.traffic import Traffic
-from aggregator.downstream.transport import NO_HEADERS, Headers, Transport, UndeliveredError
+from aggregator.downstream.transport import (
+    NO_HEADERS,
+    Headers,
+    Related,
+    Take,
+    Transport,
+    UndeliveredError,
+)
 from aggregator.eras import is_modern
+
+PLAIN: Headers = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
+"""What every message is sent with."""
 
 
 class Streamable(Traffic):
@@ -33,12 +43,9 @@ class Streamable(Traffic):
         self._errands = Errands(group)
         self._session = Session(endpoint, self, group)
 
-    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS) -> None:
-        """Send a message; only what the next one must not overtake is waited for."""
+    async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
+        """Send what has no answer; only what the next one must not overtake is waited for."""
         match message:
-            case JSONRPCRequest():
-                self._is_modern = _is_modern(headers)
-                self._group.start_soon(self._ask, message, headers, self.begin(message))
             case JSONRPCNotification(method="notifications/cancelled"):
                 self._group.start_soon(self._withdraw, message)
             case JSONRPCNotification(method="notifications/initialized"):
@@ -52,48 +59,53 @@ class Streamable(Traffic):
         """Tell the server that its session is over."""
         await self._session.part()
 
+    async def ask(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
+        """Send a request; what comes back on its own connection is taken at once."""
+        self._is_modern = _is_modern(headers)
+        self._group.start_soon(self._ask, request, headers, take, self.begin(request))
+
     async def _ask(
-        self, request: JSONRPCRequest, headers: Headers, scope: anyio.CancelScope
+        self, request: JSONRPCRequest, headers: Headers, take: Take, scope: anyio.CancelScope
     ) -> None:
         with self.under_way(request, scope):
             try:
-                await self._send_in_session(request, headers)
+                await self._send_in_session(request, headers, take)
                 self.note_answer()
             except UndeliveredError as error:
-                await self.fail(request, error)
+                take(error.undelivered._replace(request=request.id))
                 self.note_failure(error)
 
-    async def _send_in_session(self, request: JSONRPCRequest, headers: Headers) -> None:
+    async def _send_in_session(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
         """Send a request; if only its session was too old, renew that and send it again."""
         generation = self._session.generation
         try:
-            await self._send(request, headers)
+            await self._send(request, headers, take)
         except SessionExpiredError:
             await self._session.renew(generation)
             try:
-                await self._send(request, headers)
+                await self._send(request, headers, take)
             except SessionExpiredError:
                 raise turned_away("it ended a session that it had just begun") from None
 
-    async def _send(self, request: JSONRPCRequest, headers: Headers) -> None:
-        sink = partial(self.deliver, related=request.id)
-        post = Post(self._endpoint, request, sink)
-        plain = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
+    async def _send(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
         if request.method == "initialize":
-            await self._open_session(request, plain)
-        elif _is_modern(headers):
-            await post.run({**plain, **headers}, is_resumable=False)
+            await self._open_session(request, take)
+            return
+        number = request.id
+        post = Post(self._endpoint, request, lambda message: take(Related(message, number)))
+        if self._is_modern:
+            await post.run({**PLAIN, **headers}, is_resumable=False)
         else:
             await post.run({**self._session.headers(), **headers})
 
-    async def _open_session(self, request: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-        async def note_first(message: JSONRPCMessage) -> None:
+    async def _open_session(self, request: JSONRPCRequest, take: Take) -> None:
+        def note_first(message: JSONRPCMessage) -> None:
             # Whoever hears the answer goes on at once, in the session that it opens.
             self._session.note(post)
-            await self.deliver(message)
+            take(message)
 
         post = Post(self._endpoint, request, note_first)
-        await post.run(headers)
+        await post.run(PLAIN)
 
     async def _withdraw(self, message: JSONRPCNotification) -> None:
         """Cancel a request in the way of its era: by saying so, or by hanging up."""

@@ -11,7 +11,6 @@ from mcp_types import JSONRPCMessage, JSONRPCRequest, RequestId
 from aggregator.downstream.transport import (
     Line,
     Received,
-    Related,
     Remedy,
     Undelivered,
     UndeliveredError,
@@ -97,13 +96,11 @@ class Traffic:
         if (scope := self._requests.get(request)) is not None:
             scope.cancel()
 
-    async def deliver(self, message: JSONRPCMessage, related: RequestId | None = None) -> None:
-        """Hand on a message, with the request whose stream it came on if there was one."""
-        await self._hand_on(message if related is None else Related(message, related))
-
-    async def fail(self, request: JSONRPCRequest, error: UndeliveredError) -> None:
-        """Answer a request with what went wrong."""
-        await self._hand_on(error.undelivered._replace(request=request.id))
+    async def deliver(self, item: JSONRPCMessage | Undelivered) -> None:
+        """Hand on what came on the stream of no request, or what went wrong with one."""
+        # Nobody may be there any more to take it.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._inbox.send(item)
 
     def note_answer(self) -> None:
         """Note that the server answers."""
@@ -129,11 +126,6 @@ class Traffic:
     def _settle(self) -> None:
         if self._loss is not None and not self._calls:
             self._inbox.close()
-
-    async def _hand_on(self, item: Received) -> None:
-        # Nobody may be there any more to take it.
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(item)
 
     def __enter__(self) -> Self:
         return self

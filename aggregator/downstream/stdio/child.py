@@ -26,7 +26,7 @@ from aggregator.downstream.stdio.process import (
 )
 from aggregator.downstream.stdio.tail import Lines, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
-from aggregator.downstream.transport import NO_HEADERS, Headers, Line
+from aggregator.downstream.transport import NO_HEADERS, Headers, Line, OneWay
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.flood import LASTING, Flood
 from aggregator.jsonrpc.pipes import (
@@ -83,7 +83,7 @@ class ChildSpec:
     """Whether what it starts is left alone when it ends."""
 
 
-class Child:
+class Child(OneWay):
     """A running server, for as long as its context is open."""
 
     def __init__(

@@ -158,9 +158,6 @@ async def test_a_stream_that_ends_after_its_answer_leaves_its_connection_for_the
     chunk = b"%x\r\n%b\r\n" % (len(event), event)
     heard: list[JSONRPCMessage] = []
 
-    async def hear(message: JSONRPCMessage) -> None:
-        heard.append(message)
-
     async def stream(visit: Visit) -> None:
         for _ in range(2):
             await visit.read()
@@ -173,7 +170,7 @@ async def test_a_stream_that_ends_after_its_answer_leaves_its_connection_for_the
     async with bare(stream) as server, open_endpoint(Address(server.url)) as endpoint:
         for _ in range(2):
             request = JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
-            await Post(endpoint, request, hear).run(HEADERS)
+            await Post(endpoint, request, heard.append).run(HEADERS)
 
     assert len(heard) == 2
     assert len(server.visits) == 1
