@@ -13,13 +13,17 @@ class Signal:
     """
 
     def __init__(self) -> None:
-        self._sent = anyio.Event()
+        self._awaited: anyio.Event | None = None
+        """What those who wait now wait for; nothing if nobody does, as mostly."""
 
     def send(self) -> None:
         """Wake everybody who waits now."""
-        sent, self._sent = self._sent, anyio.Event()
-        sent.set()
+        awaited, self._awaited = self._awaited, None
+        if awaited is not None:
+            awaited.set()
 
     async def wait(self) -> None:
         """Wait for the next time it is sent."""
-        await self._sent.wait()
+        if self._awaited is None:
+            self._awaited = anyio.Event()
+        await self._awaited.wait()

@@ -24,6 +24,8 @@ class Need:
         self._woken = anyio.Event()
         self._last = anyio.current_time()
         self._changed = Signal()
+        self._freed = Signal()
+        """Sent when no request is under way any more, or somebody calls anew."""
 
     @property
     def is_visited(self) -> bool:
@@ -55,12 +57,14 @@ class Need:
         self._is_visited = False
         self.stir()
         self._woken.set()
+        self._freed.send()
 
     def visit(self) -> None:
         """Have it start to see what it offers, if it rests."""
         if self.is_resting:
             self._is_visited = True
             self._woken.set()
+            self._freed.send()
 
     def end_visit(self) -> None:
         """Have nobody wait for what it offers."""
@@ -90,13 +94,15 @@ class Need:
     def enter(self) -> None:
         """Count one request more."""
         self.requests += 1
-        self._is_visited = False
-        self.look()
+        if self._is_visited:
+            self.end_visit()
 
     def leave(self) -> None:
         """Count one request less."""
         self.requests -= 1
-        self.stir()
+        self._last = anyio.current_time()
+        if not self.requests:
+            self._freed.send()
 
     def stir(self) -> None:
         """Take note that it is of use now."""
@@ -110,12 +116,12 @@ class Need:
     async def until_free(self) -> None:
         """Wait until no request is under way."""
         while self.requests:
-            await self._changed.wait()
+            await self._freed.wait()
 
     async def until_called_or_left(self) -> bool:
         """Wait until somebody calls anew or nobody waits any more; say whether somebody calls."""
         while self.requests and not self._woken.is_set():
-            await self._changed.wait()
+            await self._freed.wait()
         return self._woken.is_set()
 
     async def until_unused(self, patience: Callable[[], float]) -> None:
@@ -125,6 +131,7 @@ class Need:
             left = self._last + patience() - anyio.current_time()
             if left <= 0:
                 return
+            # Requests wake nobody here: when the time is over, it is seen whether there were any.
             with anyio.move_on_after(left):
                 await self._changed.wait()
 

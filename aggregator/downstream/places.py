@@ -6,7 +6,7 @@ of what other clients leave. The last place is the last all the same. Of those w
 turn of the client that has the least, and of its sessions of the one that has.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncGenerator, Hashable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -36,22 +36,20 @@ class Held:
     """How much of something each party has, and each client."""
 
     def __init__(self) -> None:
-        self._sessions = Counter[Party]()
-        self._clients = Counter[Hashable]()
-
-    @property
-    def total(self) -> int:
+        self._sessions: dict[Party, int] = {}
+        self._clients: dict[Hashable, int] = {}
+        self.total = 0
         """What all have together."""
-        return self._clients.total()
 
     def of(self, party: Party) -> tuple[int, int]:
         """Return what the client of a party has, and the party itself."""
-        return self._clients[client_of(party)], self._sessions[party]
+        return self._clients.get(client_of(party), 0), self._sessions.get(party, 0)
 
     def change(self, party: Party, by: int) -> None:
         """Have a party have more, or less."""
+        self.total += by
         for counts, key in ((self._sessions, party), (self._clients, client_of(party))):
-            counts[key] += by
+            counts[key] = counts.get(key, 0) + by
             if not counts[key]:
                 del counts[key]
 
