@@ -4,6 +4,7 @@ A connection that is found closed before anything is written to it is not used. 
 after that is no reason to write again: the request may have been acted on.
 """
 
+import os
 import re
 import select
 import ssl
@@ -25,8 +26,8 @@ READ_BYTES = 64 * 1024
 """Bytes that are read at once."""
 PIECES_AT_ONCE = 200
 """Pieces of responses after which others have their turn: each may be a single byte."""
-SMALL_BYTES = 16 * 1024
-"""Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
+IS_POSIX = os.name == "posix"
+"""Whether sockets are files like others."""
 
 PORTS = {"http": 80, "https": 443}
 
@@ -191,6 +192,7 @@ class _Connection:
         self._pieces = 0
         self._reading: Reading | None = None
         self._socket = _raw(stream)
+        self._is_secured = isinstance(stream, TLSStream)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -213,9 +215,9 @@ class _Connection:
         """Whether more has come than was asked for: it would be read as the next response."""
         if self._last_read >= READ_BYTES:
             return True
-        secured = self.stream.extra(TLSAttribute.ssl_object, None)  # noqa: S610 - this is not Django
-        if secured is None:
+        if not self._is_secured:
             return False
+        secured = self.stream.extra(TLSAttribute.ssl_object)  # noqa: S610 - this is not Django
         try:
             secured.read(1)
         except ssl.SSLWantReadError:
@@ -265,9 +267,11 @@ class _Connection:
                 reading.feed(await self._read())
 
     async def _write(self, data: bytes) -> None:
-        if len(data) <= SMALL_BYTES:
-            await self.stream.send(data)
-        else:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if not self._is_secured and IS_POSIX:
+            # The stream would wait for its next turn, also where all is taken at once.
+            data = data[_written(self._socket, data) :]
+        if data:
             with anyio.fail_after(self._patience):
                 await self.stream.send(data)
 
@@ -300,6 +304,14 @@ def _is_read_out(reading: Reading) -> bool:
             if not reading.take():
                 return reading.is_over
     return reading.is_over
+
+
+def _written(socket: socket, data: bytes) -> int:
+    """Write as much as is taken at once to a socket on which nothing else is waiting."""
+    try:
+        return os.write(socket.fileno(), data)
+    except BlockingIOError:
+        return 0
 
 
 def _raw(stream: anyio.abc.ByteStream) -> socket:
