@@ -86,7 +86,6 @@ class ContextCaller:
         client = address, self.principal, conversation.client
         return Session(client, conversation) if conversation.has_memory else client
 
-    @property
     def is_near(self) -> bool:
         """Whether the client is on this machine."""
         return is_near(self._ctx.request)

@@ -78,7 +78,7 @@ class Guests:
         """Say who asks, and what is known now."""
         conversation = self.conversation(ctx)
         caller = ContextCaller(ctx, conversation)
-        can_log_in = self._logging_in.is_for(caller.capabilities, is_near=caller.is_near)
+        can_log_in = self._logging_in.is_for(caller.capabilities, caller.is_near)
         outlook = self._outlooks.of(conversation.profile, can_log_in=can_log_in)
         given = None if ctx.request_id is None else self._given.pop(ctx.request_id, None)
         now = outlook(self._fleet.now)
@@ -150,6 +150,6 @@ class Guests:
             watcher=self.watcher(profile),
             known_relist=self._recollection.relists(client),
             capabilities=introduced(ctx),
-            can_log_in=self._logging_in.is_for(introduced(ctx), is_near=is_near(ctx.request)),
+            can_log_in=self._logging_in.is_for(introduced(ctx), lambda: is_near(ctx.request)),
             remembered=() if visitor is None else self._recollection.loaded(client, visitor),
         )

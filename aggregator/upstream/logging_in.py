@@ -1,5 +1,6 @@
 """Logging in from inside a client: it shows its person a page of ours, and waits."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -40,9 +41,9 @@ class LoggingIn:
         self._visits = None if home is None else Visits(home)
         self._yard = yard
 
-    def is_for(self, capabilities: JsonObject, *, is_near: bool) -> bool:
+    def is_for(self, capabilities: JsonObject, is_near: Callable[[], bool]) -> bool:
         """Whether a client can show its person a page that only this machine can open."""
-        return is_near and can_be_asked(capabilities, ELICITATION, {"mode": "url"})
+        return can_be_asked(capabilities, ELICITATION, {"mode": "url"}) and is_near()
 
     async def answer(self, entry: ToolEntry, request: Request) -> dict[str, Any]:
         """Have a person log in to a server, and say what it offers then.
@@ -67,6 +68,8 @@ class LoggingIn:
         Raises:
             CallError: It did not.
         """
+        if request.params.get("requestState") is None:
+            return None
         return await self._forwarding.resumed(request.params, request.caller, _binding(request))
 
     async def _log_in(

@@ -230,7 +230,8 @@ def _shown(value: str) -> str:
 
 def _all(headers: Headers, name: bytes) -> list[str]:
     """Return every value of a header: two that differ would be read by different parties."""
-    return [value.decode("latin-1") for key, value in headers if key.lower() == name]
+    # In ASGI, names are in lower case.
+    return [value.decode("latin-1") for key, value in headers if key == name]
 
 
 def _address(scope: Scope) -> str | None:
