@@ -51,9 +51,42 @@ def conform(arguments: JsonObject, schema: JsonObject, effort: Effort | None = N
 
     What costs more than half the effort to check counts as fitting; the rest is for the words.
     """
+    if _fits_plainly(arguments, schema):
+        return Conformed(arguments)
     fitted, problems = _fitted(arguments, schema, MAX_PROBLEMS, effort or Effort())
     told = dict.fromkeys(problem() for problem in problems)
     return Conformed(fitted, tuple(told))
+
+
+def _fits_plainly(arguments: JsonObject, schema: JsonObject) -> bool:
+    """Whether a few plain values are of the types that a plain schema names, as in most calls."""
+    needed, declared = schema.get("required", []), schema.get("properties")
+    if schema.get("type") != "object" or not schema.keys().isdisjoint(_INTRICATE):
+        return False
+    if not is_object(declared) or not is_array(needed) or len(needed) > MAX_PLAIN:
+        return False
+    is_there = (isinstance(name, str) and name in arguments for name in needed)
+    if len(arguments) > MAX_PLAIN or not all(is_there):
+        return False
+    return all(_is_plainly(value, declared.get(name)) for name, value in arguments.items())
+
+
+def _is_plainly(value: Json, schema: Json) -> bool:
+    if not is_object(schema) or not schema.keys().isdisjoint(_INTRICATE):
+        return False
+    return (type(value), schema.get("type")) in _PLAIN
+
+
+MAX_PLAIN = 32
+"""Arguments up to which it is worth looking whether they are plain."""
+_INTRICATE = frozenset(("$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
+_PLAIN = (
+    (str, "string"),
+    (bool, "boolean"),
+    (int, "integer"),
+    (int, "number"),
+    (float, "number"),
+)
 
 
 def _fitted(
