@@ -12,6 +12,7 @@ import anyio
 import anyio.abc
 from anyio import to_thread
 from mcp.server.runner import serve_dual_era_loop, serve_loop
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from aggregator import __version__, garbage
 from aggregator.config import Config
@@ -41,6 +42,7 @@ from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import claimed, standard_streams
+from aggregator.upstream.streamed import Streamed
 from aggregator.upstream.takeover import Takeover
 from aggregator.upstream.tracing import serving
 from aggregator.upstream.visitor import Visitor
@@ -129,9 +131,7 @@ async def serve_standard_streams(
                 server.acknowledge(takeover.lists)
                 modern = await reader.opens_modern()
                 visitor = profile and Visitor.of_process(profile)
-                await serve_client(
-                    server, (reader, writer), visitor or None, handshake_only=not modern
-                )
+                await serve_client(server, (reader, writer), visitor or None, opens_modern=modern)
             group.cancel_scope.cancel()
 
 
@@ -275,19 +275,24 @@ async def serve_client(
     streams: tuple[Any, Any],  # the SDK names their types only for itself
     visitor: Visitor | None = None,
     *,
-    handshake_only: bool = False,
+    opens_modern: bool | None = None,
 ) -> None:
     """Serve one client on a pair of the SDK's streams until it leaves.
 
-    Whom it is, is to be said where it is not the only one.
+    Whom it is, is to be said where it is not the only one. Where it is known whether its first
+    request is of the modern era, the SDK need not relay every message through a stream that
+    finds it out.
     """
     read, write = streams
     options = server.create_initialization_options()
-    # A list that grows with each search is legal only where there are sessions. And where the
-    # era is known, the SDK need not relay every message through a stream that finds it out.
-    is_known = handshake_only or server.grows_lists(visitor and visitor.profile)
-    serve = serve_loop if is_known else serve_dual_era_loop
+    # A list that grows with each search is legal only where there are sessions.
+    needs_session = server.grows_lists(visitor and visitor.profile)
     try:
+        if opens_modern and not needs_session:
+            await Streamed(server, JSONRPCDispatcher(read, write), visitor).run()
+            return
+        is_known = needs_session or opens_modern is not None
+        serve = serve_loop if is_known else serve_dual_era_loop
         await serve(server, read, write, lifespan_state=visitor, init_options=options)
     finally:
         if visitor is not None:

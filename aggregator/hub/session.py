@@ -64,7 +64,7 @@ class Session:
         stdin, stdout = self._line.descriptors[:2]
         async with standard_streams(stdin, stdout, stop=self._stop) as streams:
             modern = await streams[0].opens_modern()
-            await serve_client(upstream, streams, self.visitor, handshake_only=not modern)
+            await serve_client(upstream, streams, self.visitor, opens_modern=modern)
 
     def say(self, text: str) -> None:
         """Write a line where the client's own process would have, unless nobody takes it."""
