@@ -1,5 +1,6 @@
 """The client behind one of its requests, as the server it is forwarded to may reach it."""
 
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -65,7 +66,7 @@ class ContextCaller:
         if self.era == "modern":
             self.log_level = wanted if wanted in LEVELS else None
 
-    @property
+    @cached_property
     def principal(self) -> str:
         """What a token for this client is bound to: its credentials, if it has any, and profile."""
         if self._ctx.request is None:
@@ -75,7 +76,7 @@ class ContextCaller:
         shown = credentials if profile is None else f"{profile} {credentials}"
         return sha256(shown.encode()).hexdigest()
 
-    @property
+    @cached_property
     def party(self) -> Party:
         """Whose share of a server's places the request counts on; nobody's on our only stream."""
         request, conversation = self._ctx.request, self._conversation
