@@ -1,6 +1,6 @@
 """What carries messages to one server and back, whatever it is made of."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -107,7 +107,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def ask(self, request: JSONRPCRequest, headers: Headers, take: Take, /) -> None:
+    def ask(self, request: JSONRPCRequest, headers: Headers, take: Take, /) -> Awaitable[None]:
         """Send a request; what comes back on a way of its own is not received, but taken.
 
         Raises:
@@ -149,9 +149,9 @@ class OneWay:
         """Send a message."""
         raise NotImplementedError
 
-    async def ask(self, request: JSONRPCRequest, headers: Headers, _take: Take, /) -> None:
+    def ask(self, request: JSONRPCRequest, headers: Headers, _take: Take, /) -> Awaitable[None]:
         """Send a request."""
-        await self.send(request, headers)
+        return self.send(request, headers)
 
 
 Connect = Callable[[], AbstractAsyncContextManager[Transport]]
