@@ -4,6 +4,7 @@ Scalars stay the text that was written: whether `8080` or `1.10` is a number is 
 say, and an environment variable must get exactly what the person typed.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -83,8 +84,12 @@ def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
 
 def _not_yaml(error: yaml.MarkedYAMLError, text: str, path: str) -> ConfigError:
     found = complaint(error)
-    hint = _advice(found, text.split("\n")[found.line - 1])
+    hint = _advice(found, _LINE_BREAK.split(text)[found.line - 1])
     return ConfigError(path, f"is not valid YAML: {found.problem}", line=found.line, hint=hint)
+
+
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+"""Where lines end for a YAML parser."""
 
 
 def _advice(found: Complaint, written: str) -> str | None:

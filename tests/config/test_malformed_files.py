@@ -69,6 +69,7 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
         "this line is not indented as those above",
     ),
     ("tab", "servers:\n\ta: x\n", 2, "a tab is used for indentation|spaces"),
+    ("old line ends", "servers:\r  a: {", 2, "is not valid YAML"),
     (
         "unclosed list",
         "servers:\n  a: {args: [x, y}\n",
