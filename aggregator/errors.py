@@ -6,6 +6,7 @@ AggregatorError
 └── CallError                   a tool call that could not be completed
     ├── UnknownToolError        no server offers it                         (.name, .suggestions)
     ├── UnknownOfferError       there is no such prompt or skill            (.name, .suggestions)
+    ├── UnknownResultError      no result is kept under that name           (.name)
     ├── InvalidCallError        its arguments cannot be what was meant
     ├── NotReadOnlyError        it may change something, and must not       (.name)
     ├── WithheldError           it is not as it was approved                (.name, .server)
@@ -128,6 +129,19 @@ class UnknownOfferError(CallError):
         super().__init__(f'{message}. Ask `{search}` for "kind:{kind}" to see which there are')
         self.name = name
         self.suggestions = tuple(suggestions)
+
+
+class UnknownResultError(CallError):
+    """Nothing is kept under the name, at least not for whoever asks."""
+
+    kind = "unknown-result"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"No result `{on_one_line(name[:80])}` is kept for you: it was not read for too long, "
+            "or made room for others. Call the tool again, if that may be done twice"
+        )
+        self.name = name
 
 
 class InvalidCallError(CallError):

@@ -147,6 +147,12 @@ def visible(
     return tuple(shown.values())
 
 
+def offers_calls(catalog: Catalog, exposure: Exposure) -> bool:
+    """Say whether the meta-tools that call another tool are in a client's list."""
+    is_offered = exposure.searching and exposure.relaying and exposure.surface != "full"
+    return is_offered and _is_search_useful(catalog, full=False)
+
+
 def _is_search_useful(catalog: Catalog, *, full: bool) -> bool:
     """Say whether a search could find, or tell, what the list does not show."""
     if catalog.pending or full:

@@ -3,9 +3,12 @@
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import TypeVar
 
 from aggregator.clients.client import Client, ClientProfile, FileTemplate, SurfaceChoice
 from aggregator.clients.table import CLIENTS
+
+T = TypeVar("T")
 
 __all__ = [
     "CLIENTS",
@@ -18,6 +21,7 @@ __all__ = [
     "is_same_client",
     "known_clients",
     "profile",
+    "said_of",
     "sent_names",
 ]
 
@@ -29,9 +33,16 @@ UNKNOWN = ClientProfile(title="an unknown client", evidence="it is not in the ta
 
 def profile(client_name: str, overrides: Mapping[str, SurfaceChoice]) -> ClientProfile:
     """Return what is known of a client; `overrides` sets surfaces by the same names."""
+    known = known_clients().get(_key(client_name), UNKNOWN)
+    return known._replace(surface=said_of(client_name, overrides))
+
+
+def said_of(client_name: str, overrides: Mapping[str, T]) -> T | None:
+    """Return what is said of a client by any of its names' spellings, the last if several are."""
+    if not overrides:
+        return None
     key = _key(client_name)
-    surfaces = {_key(name): surface for name, surface in overrides.items()}
-    return known_clients().get(key, UNKNOWN)._replace(surface=surfaces.get(key))
+    return {_key(name): each for name, each in overrides.items()}.get(key)
 
 
 def is_same_client(one: str, other: str) -> bool:

@@ -43,6 +43,10 @@ class ClientProfile(NamedTuple):
     """Its model reads the whole result as JSON, `_meta` too."""
     max_result_chars: int | None = None
     """What of a text result reaches its model uncut, where that is known to be limited."""
+    max_result_tokens: int | None = None
+    """What a result may cost its model, where more is lost to it or costs it all there is."""
+    needs_structured: bool = True
+    """It refuses a result without the structured content that the tool's definition promises."""
     skill_places: tuple[str, ...] = ()
     """Directories, by the ends of their paths, whose skills it shows to its model by itself."""
     evidence: str = "no evidence"

@@ -34,6 +34,7 @@ CLIENTS: tuple[Client, ...] = (
                 tool_form="mcp__<server>__{}",
                 defers_late_tools=True,
                 max_result_chars=50_000,
+                needs_structured=False,
                 skill_places=("/.claude/skills",),
                 evidence="lab, 2.1.325: lists again within 3 ms, but a tool that joins is only "
                 "announced by name, to be found by its own tool search; longer results become a "
@@ -73,6 +74,9 @@ CLIENTS: tuple[Client, ...] = (
                 "never",
                 title="Codex CLI",
                 max_result_chars=12_000,
+                # It cuts the middle out of more, for good; less than this only of unknown models.
+                max_result_tokens=16_000,
+                needs_structured=False,
                 skill_places=("/.codex/skills", "/.agents/skills"),
                 evidence="lab, 0.166.0, and its source: the notification is only logged; "
                 "openai/codex#10105, #33266, #35583, #37417",
@@ -118,6 +122,7 @@ CLIENTS: tuple[Client, ...] = (
                 "after-result",
                 tool_form="<server>-{}",
                 max_result_chars=18_000,
+                needs_structured=False,
                 evidence="lab, 1.0.102: lists again when the call returns, before the next model "
                 "request",
             ),
@@ -195,6 +200,8 @@ CLIENTS: tuple[Client, ...] = (
                 shows_whole_result=True,
                 # It cuts the JSON of the whole result; the escapes in that JSON need room.
                 max_result_chars=6_000,
+                max_result_tokens=2_400,
+                needs_structured=False,
                 evidence="lab, 3.0.65: the notification is ignored; the result's JSON is cut in "
                 "the middle at about 7,950 characters",
             ),
@@ -294,6 +301,8 @@ CLIENTS: tuple[Client, ...] = (
                 ("continue-cli-client",),
                 "never",
                 title="Continue CLI",
+                # It gives its model all of a result, of any size.
+                max_result_tokens=25_000,
                 evidence="lab, 1.5.47: the notification is ignored",
             ),
         ),

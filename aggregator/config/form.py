@@ -12,6 +12,7 @@ from pydantic import (
 
 from aggregator.config import kinds, values
 from aggregator.config.audit_form import AuditForm
+from aggregator.config.clients_form import NamedClient
 from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
 from aggregator.config.names_form import NamesForm, told_apart
 from aggregator.config.notation import (
@@ -25,6 +26,7 @@ from aggregator.config.notation import (
     Memory,
     Mode,
     Renamed,
+    ResultTokens,
     Size,
     Variables,
 )
@@ -215,6 +217,11 @@ class SettingsForm(Sheet):
         le=1_000_000,
         description="Characters the answer to a search may have.",
     )
+    max_result_tokens: ResultTokens | None = Field(
+        None,
+        description="Tokens a result may cost a model; a larger one is shortened, and kept to be "
+        "read. By default as is known of the client; false for all there is.",
+    )
     max_loaded: int = Field(
         values.MAX_LOADED,
         ge=1,
@@ -257,7 +264,9 @@ class SettingsForm(Sheet):
         description="What searches find unless they ask for a kind: `tool`, `prompt`, `skill`, "
         "`resource`.",
     )
-    clients: dict[str, SurfaceChoice] = Field({}, description="The surface of a client, by name.")
+    clients: dict[str, NamedClient] = Field(
+        {}, description="The surface of a client, by name; or its `surface` and `maxResultTokens`."
+    )
     names: Annotated[NamesForm, AfterValidator(told_apart)] = Field(
         NamesForm.model_construct(),
         description="Other names for our own tools: `search`, `call`, `callReadOnly`.",

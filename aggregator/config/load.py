@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from aggregator.config.audit import Audit
 from aggregator.config.client import translate
+from aggregator.config.clients_form import limits_of, surfaces_of
 from aggregator.config.document import Location, Value, dotted, read_document
 from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import FileForm, SettingsForm, keys
@@ -313,7 +314,7 @@ class _Reading:
             raise ConfigError(
                 TOOL_SEARCH_VARIABLE, "must be `true`, `false`, `auto` or `auto:N`"
             ) from None
-        apart = {"tool_search", "names", "audit", "skills", "profiles", "tokens"}
+        apart = {"tool_search", "names", "audit", "skills", "profiles", "tokens", "clients"}
         values = form.model_dump(exclude=_OF_SERVERS | apart)
         audit = form.audit and Audit(
             self._source.resolved(form.audit.file),
@@ -327,6 +328,8 @@ class _Reading:
             audit=audit,
             tokens=counter_of(form.tokens, self._source.resolved),
             skills=tuple(map(self._source.resolved, form.skills)),
+            clients=surfaces_of(form.clients),
+            result_limits=limits_of(form.clients),
             profiles={name: profile_of(name, each, given) for name, each in form.profiles.items()},
             **values,
         )

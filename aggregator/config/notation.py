@@ -11,6 +11,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from aggregator.config import values
 from aggregator.config.quantities import seconds, size_in_bytes
 from aggregator.config.sheet import SWITCH, TEXT_OR_LIST, Words, problem
 from aggregator.config.values import ServerType, ToolSearchMode
@@ -56,6 +57,17 @@ def _size(value: object) -> object:
     if not 1024 <= found <= _LARGEST:  # noqa: PLR2004 the unit is the number
         raise problem("must be at least 1 KiB and at most 1 GiB")
     return found
+
+
+def _result_tokens(value: object) -> object:
+    """Read a limit, of which nothing is left where it is switched off."""
+    written = str(value).lower()
+    if SWITCH.get(written) is False or written == "0":
+        return 0
+    low, high = values.LEAST_RESULT_TOKENS, values.MOST_RESULT_TOKENS
+    if not written.replace("_", "").isdecimal() or not low <= int(written) <= high:
+        raise problem(f"must be a number of tokens from {low:,} to {high:,}, or `false`")
+    return int(written)
 
 
 def _mode(value: object) -> object:
@@ -131,6 +143,9 @@ IdleTime = Annotated[
 ]
 Size = Annotated[int, BeforeValidator(_size), WithJsonSchema({"type": ["string", "integer"]})]
 Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": ["string", "integer"]})]
+ResultTokens = Annotated[
+    int, BeforeValidator(_result_tokens), WithJsonSchema({"type": ["integer", "boolean"]})
+]
 Globs = Annotated[Words, AfterValidator(_globs)]
 Mode = Annotated[
     ToolSearchMode, BeforeValidator(_mode), WithJsonSchema({"type": ["string", "boolean"]})

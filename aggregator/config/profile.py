@@ -41,6 +41,7 @@ class Profile:
     surface: SurfaceChoice | None = None
     max_results: int | None = None
     max_result_chars: int | None = None
+    max_result_tokens: int | None = None
     max_loaded: int | None = None
     find: tuple[FoundKind, ...] | None = None
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from aggregator.clients import SurfaceChoice
 from aggregator.config import values
 from aggregator.config.mode import ToolSearchMode
-from aggregator.config.notation import AllOrSome, Globs, Mode
+from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens
 from aggregator.config.profile import Profile
 from aggregator.config.rules import EVERYTHING
 from aggregator.config.sheet import Kinds, Sheet, Words, problem
@@ -66,6 +66,9 @@ class ProfileForm(Sheet):
     )
     max_result_chars: int | None = Field(
         None, ge=1_000, le=1_000_000, description="As at the top, for this profile."
+    )
+    max_result_tokens: ResultTokens | None = Field(
+        None, description="As at the top, for this profile."
     )
     max_loaded: int | None = Field(
         None, ge=1, le=10_000, description="As at the top, for this profile."

@@ -47,6 +47,8 @@ MAX_RESULTS = 100
 """Tools that the file, or a search, may ask for."""
 MAX_RESULT_CHARS = 8_000
 """Characters the answer to a search may have, unless the file or the client says otherwise."""
+LEAST_RESULT_TOKENS, MOST_RESULT_TOKENS = 1_000, 1_000_000
+"""What the file may let a result cost."""
 MAX_LOADED = 40
 """Tools that searches may add to one client's list."""
 RELIST_WAIT = 0.4
@@ -67,6 +69,11 @@ class Settings:
     surface: SurfaceChoice = "auto"
     max_results: int = DEFAULT_RESULTS
     max_result_chars: int = MAX_RESULT_CHARS
+    max_result_tokens: int | None = None
+    """What a result may cost a model before it is shortened; 0 for all there is.
+
+    If nothing is said, it is as is known of the client.
+    """
     max_loaded: int = MAX_LOADED
     relist_wait: float = RELIST_WAIT
     state: bool = True
@@ -89,6 +96,8 @@ class Settings:
     """What a search finds that does not say which kind it wants."""
     clients: Mapping[str, SurfaceChoice] = field(default_factory=dict[str, SurfaceChoice])
     """The surface of each client named here."""
+    result_limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What a result may cost the model of each client named here, as above."""
     names: MetaTools = RESERVED
     """What our own tools are called."""
     profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])

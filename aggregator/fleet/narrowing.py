@@ -260,6 +260,9 @@ def _config(config: Config, profile: Profile) -> Config:
 def _settings(settings: Settings, profile: Profile) -> Settings:
     # The word of a person about a profile comes before that about a client.
     clients = settings.clients if profile.surface is None else dict[str, SurfaceChoice]()
+    limit, limits = settings.max_result_tokens, settings.result_limits
+    if profile.max_result_tokens is not None:
+        limit, limits = profile.max_result_tokens, dict[str, int]()
     return replace(
         settings,
         tool_search=profile.tool_search or settings.tool_search,
@@ -269,6 +272,8 @@ def _settings(settings: Settings, profile: Profile) -> Settings:
         max_loaded=profile.max_loaded or settings.max_loaded,
         find=settings.find if profile.find is None else profile.find,
         clients=clients,
+        max_result_tokens=limit,
+        result_limits=limits,
         skills=settings.skills if profile.skills else (),
     )
 

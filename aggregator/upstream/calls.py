@@ -39,10 +39,16 @@ from aggregator.upstream.listing import budget, profile_of
 from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.offered import Offered, offered
 from aggregator.upstream.request import Request
+from aggregator.upstream.results.guard import Guard, limit_for
+from aggregator.upstream.results.telling import PREFIX, name_in
 from aggregator.upstream.witness import Note, Witness
 
 FOR_CLIENTS = (types.URL_ELICITATION_REQUIRED, types.MISSING_REQUIRED_CLIENT_CAPABILITY)
 """Errors that ask something of the client itself."""
+
+
+READING = ToolName(f"{PREFIX}read")
+"""What reading a result again is counted as: the names of results are nobody else's business."""
 
 
 class Calls:
@@ -54,13 +60,16 @@ class Calls:
         forwarding: Forwarding,
         logging_in: LoggingIn,
         offered: Offered,
+        *,
         witness: Witness,
+        guard: Guard,
     ) -> None:
         self._fleet = fleet
         self._forwarding = forwarding
         self._logging_in = logging_in
         self._witness = witness
         self._offered = offered
+        self._guard = guard
 
     async def answer(self, request: Request) -> dict[str, Any]:
         """Answer `tools/call` of an entry, by its own name or through a meta-tool.
@@ -69,6 +78,7 @@ class Calls:
             MCPError: There is no such tool, or its server answered with an error of its own; of a
                 call through a meta-tool, which itself is in order, the model is told instead.
         """
+        entry: ToolEntry | None = None
         with self._witness.see_call(request) as sight:
             try:
                 result = await self._bound(request, sight.note)
@@ -80,7 +90,9 @@ class Calls:
             except (CallError, MCPError) as error:
                 result = _told(error, request)
             sight.answered(result)
-        return result
+        # Whoever counts or writes down has seen all of it.
+        limit = limit_for(request)
+        return await self._guard.fitted(result, request, entry, limit) if limit else result
 
     async def _bound(self, request: Request, note: Note) -> "_Bound | dict[str, Any]":
         """Return where a call goes, once that can be known, or the answer if it goes nowhere."""
@@ -90,6 +102,10 @@ class Calls:
         note(asked, None)
         if (trouble := self._fleet.stream.trouble) is not None and trouble.forbids:
             raise UnauditedError(trouble.reason)
+        if (kept := name_in(asked.name)) is not None:
+            server = self._guard.whose(kept, request)
+            note(asked, ToolEntry(READING, server, {}))
+            return await self._guard.read(kept, asked.arguments, request)
         if (meant := offered(asked.name, request.now)) is not None:
             kind, name = meant
             tool = called(kind, name)
@@ -273,7 +289,7 @@ def _candidates(name: str, now: Now) -> Collection[ServerName]:
 def _is_understood(name: str, now: Now) -> bool:
     """Whether it is known whose tool a text means, if not which."""
     is_tool = now.find(name) is not None or bool(now.lookup.addressed(name))
-    return is_tool or offered(name, now) is not None
+    return is_tool or offered(name, now) is not None or name_in(name) is not None
 
 
 def _absent(now: Now) -> str:

@@ -37,6 +37,8 @@ from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.links import Links
 from aggregator.upstream.listing import search_for_hosts
 from aggregator.upstream.request import Request, keepable
+from aggregator.upstream.results.guard import Guard
+from aggregator.upstream.results.telling import name_in
 from aggregator.upstream.skill_files import SKILLS_URI, contents_of, shown_skill
 from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.watches import Watcher, Watches
@@ -88,11 +90,12 @@ class Resources:
     """Answers what clients ask about resources."""
 
     def __init__(
-        self, forwarding: Forwarding, subscriptions: Subscriptions, watches: Watches
+        self, forwarding: Forwarding, subscriptions: Subscriptions, watches: Watches, guard: Guard
     ) -> None:
         self._forwarding = forwarding
         self._subscriptions = subscriptions
         self._watches = watches
+        self._guard = guard
         self._pooled: list[tuple[Catalog, Config, str]] = []
 
     async def read(self, request: Request, note: NoteServer = lambda _: None) -> dict[str, Any]:
@@ -104,6 +107,10 @@ class Resources:
         uri = str(request.params["uri"])
         if uri.startswith(f"{SKILLS_URI}/"):
             return keepable(await _read_skill(uri, request), 0, request.caller.era)
+        if (name := name_in(uri)) is not None:
+            if (contents := self._guard.contents(name, request)) is None:
+                raise no_resource(uri, request)
+            return keepable({"contents": contents}, 0, request.caller.era)
         if uri == self._edition(request.now):
             return keepable(_told(uri, {"edition": uri}), 0, request.caller.era)
         if uri == POOL_URI or uri.startswith(f"{POOL_URI}/"):

@@ -51,6 +51,8 @@ from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.resources import Resources
+from aggregator.upstream.results.guard import Guard
+from aggregator.upstream.results.shelf import Shelf
 from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
@@ -107,12 +109,17 @@ class Upstream(Server[Any]):
         self._yard = Yard()
         self._forwarding = Forwarding(fleet, self._yard, replica)
         self._subscriptions = Subscriptions(fleet, audience.watches)
-        self._resources = Resources(self._forwarding, self._subscriptions, audience.watches)
+        self.kept = Shelf()
+        """The results that were shortened."""
+        guard = Guard(self.kept)
+        self._resources = Resources(self._forwarding, self._subscriptions, audience.watches, guard)
         self._prompts = Prompts(self._forwarding)
         self._witness = Witness(fleet.stream, fleet.redact)
         self._logging_in = LoggingIn(fleet, self._forwarding, self._yard, logins)
         offered = Offered(fleet, self._forwarding, self._resources)
-        self._calls = Calls(fleet, self._forwarding, self._logging_in, offered, self._witness)
+        self._calls = Calls(
+            fleet, self._forwarding, self._logging_in, offered, witness=self._witness, guard=guard
+        )
         self._searching = Searching(fleet, self._witness)
         self._outlooks = Outlooks(fleet.panes, invites=logins is not None)
         self._lists = Lists(fleet, self._outlooks)
@@ -168,6 +175,7 @@ class Upstream(Server[Any]):
         """Tell modern clients of changes, and hold calls that outlive a request of theirs."""
         async with self._yard.open(), anyio.create_task_group() as group:
             group.start_soon(self._subscriptions.run)
+            group.start_soon(self.kept.run)
             await self._channels.run(self.fleet.changed.wait)
 
     def _channel(self, profile: str | None) -> Channel:
@@ -202,6 +210,7 @@ class Upstream(Server[Any]):
             conversation.leave()
             self.fleet.cabins.leave(conversation.watcher)
             self._subscriptions.forget(conversation.watcher)
+            self.kept.forget(conversation.watcher)
             self._recollection.end(conversation)
             self.conversations.forget(session_key(ctx) or "")
 
@@ -218,6 +227,7 @@ class Upstream(Server[Any]):
             if conversation.visitor == visitor:
                 conversation.leave()
                 self._subscriptions.forget(conversation.watcher)
+                self.kept.forget(conversation.watcher)
                 self.fleet.cabins.leave(conversation.watcher)
         self.conversations.forget_visitor(visitor)
 

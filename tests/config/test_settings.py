@@ -90,6 +90,28 @@ def test_a_wrong_mode_in_the_environment_is_said_to_be_there() -> None:
     assert str(problem).startswith("`AGGREGATOR_TOOL_SEARCH`: must be `true`, `false`")
 
 
+def test_a_client_has_a_surface_or_keys_of_its_own() -> None:
+    text = """
+servers: {}
+maxResultTokens: 10_000
+clients: {codex: relay, zed: {maxResultTokens: 5000}, cline: {surface: full, maxResultTokens: off}}
+"""
+    settings = config_of(text).settings
+
+    assert settings.max_result_tokens == 10_000
+    assert settings.clients == {"codex": "relay", "cline": "full"}
+    assert settings.result_limits == {"zed": 5_000, "cline": 0}
+
+
+@pytest.mark.parametrize("written", ["999", "1_000_001", "true", "-5", "many", "[1]"])
+def test_a_limit_that_is_none_is_refused(written: str) -> None:
+    said = str(refusal(f"servers: {{}}\nclients: {{zed: {{maxResultTokens: {written}}}}}"))
+
+    assert (
+        "`clients.zed.maxResultTokens` must be a number of tokens from 1,000 to 1,000,000" in said
+    )
+
+
 def test_an_empty_setting_is_as_if_it_were_not_there() -> None:
     assert config_of("servers:\nsurface:\nclients:\n").settings == Settings()
 

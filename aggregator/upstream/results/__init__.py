@@ -1,0 +1,1 @@
+"""The result guard: what is too large for a model is shortened, kept, and read again."""
