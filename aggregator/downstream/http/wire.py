@@ -10,6 +10,7 @@ import select
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from socket import socket
 
@@ -21,20 +22,20 @@ import httpx2
 from anyio.streams.tls import TLSAttribute, TLSStream
 
 from aggregator.downstream.http.reading import Head, Reading, Unusual, usual
+from aggregator.downstream.http.upload import BROKEN, Upload
 
 READ_BYTES = 64 * 1024
 """Bytes that are read at once."""
 PIECES_AT_ONCE = 200
 """Pieces of responses after which others have their turn: each may be a single byte."""
+SMALL_BYTES = 16 * 1024
+"""Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
 IS_POSIX = os.name == "posix"
 """Whether sockets are files like others."""
 
 PORTS = {"http": 80, "https": 443}
 
 Option = tuple[int, int, int]
-
-_BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError, ssl.SSLError, OSError)
-
 
 LENGTH = frozenset(("content-length",))
 
@@ -156,7 +157,7 @@ class Wire:
                 return _Connection(await self._open(), self._patience)
         except TimeoutError as error:
             raise httpx2.ConnectTimeout("no connection in time") from error
-        except _BROKEN as error:
+        except BROKEN as error:
             raise httpx2.ConnectError(str(error)) from error
 
     async def _open(self) -> anyio.abc.ByteStream:
@@ -190,6 +191,7 @@ class _Connection:
         self._last_read = 0
         """Bytes that came last; where they are as many as were wanted, others may wait behind."""
         self._pieces = 0
+        self._is_spoilt = False
         self._reading: Reading | None = None
         self._socket = _raw(stream)
         self._is_secured = isinstance(stream, TLSStream)
@@ -207,7 +209,12 @@ class _Connection:
     def can_be_kept(self) -> bool:
         """Whether request and response are over, and neither side means to close."""
         reading = self._reading
-        if reading is None or not _is_read_out(reading) or not reading.can_go_on():
+        if (
+            self._is_spoilt
+            or reading is None
+            or not _is_read_out(reading)
+            or not reading.can_go_on()
+        ):
             return False
         return not self._has_more()
 
@@ -237,12 +244,15 @@ class _Connection:
         self._reading = None
         unwritten: Exception | None = None
         try:
-            await self._write(data)
+            rest = await self._write(data)
         except TimeoutError as error:
             raise httpx2.WriteTimeout("the request was not taken in time") from error
-        except _BROKEN as error:
+        except BROKEN as error:
             # A server may refuse what it has not read to the end, and close.
-            unwritten = error
+            unwritten, rest = error, b""
+        if rest:
+            upload = Upload(self.stream, rest, self._patience)
+            return await upload.run(partial(self._head, request), self._spoil)
         try:
             return await self._head(request)
         except httpx2.HTTPError as error:
@@ -266,14 +276,21 @@ class _Connection:
             elif not reading.is_over:
                 reading.feed(await self._read())
 
-    async def _write(self, data: bytes) -> None:
+    def _spoil(self) -> None:
+        """Take note that a request was not written to its end: nothing can follow it."""
+        self._is_spoilt = True
+
+    async def _write(self, data: bytes) -> bytes:
+        """Write what is taken at once, or is little; return the rest."""
         await anyio.lowlevel.checkpoint_if_cancelled()
         if not self._is_secured and IS_POSIX:
             # The stream would wait for its next turn, also where all is taken at once.
-            data = data[_written(self._socket, data) :]
-        if data:
-            with anyio.fail_after(self._patience):
-                await self.stream.send(data)
+            return data[_written(self._socket, data) :]
+        if len(data) > SMALL_BYTES:
+            return data
+        with anyio.fail_after(self._patience):
+            await self.stream.send(data)
+        return b""
 
     async def _head(self, request: h11.Request) -> Head:
         data = await self._read()
@@ -291,7 +308,7 @@ class _Connection:
             data = await self.stream.receive(READ_BYTES)
         except anyio.EndOfStream:
             data = b""
-        except _BROKEN as error:
+        except BROKEN as error:
             raise httpx2.ReadError(str(error)) from error
         self._last_read = len(data)
         return data

@@ -262,6 +262,51 @@ async def test_a_refusal_of_what_was_not_read_to_the_end_is_heard() -> None:
     assert status == 413
 
 
+async def test_a_refusal_is_heard_though_the_rest_is_never_read_and_nothing_follows_it() -> None:
+    over = anyio.Event()
+
+    async def refuse(visit: Visit) -> None:
+        await visit.read()
+        if visit.number == 0:
+            await visit.say(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n")
+            await over.wait()
+        else:
+            await visit.say(OK)
+            await visit.end()
+
+    async with bare(refuse) as server, open_endpoint(Address(server.url)) as endpoint:
+        refused, _ = await post(endpoint, b" " * 16_000_000)
+        answered, _ = await post(endpoint)
+        over.set()
+
+    assert (refused, answered) == (413, 200)
+    # What was left of the first would have been read as the second.
+    assert len(server.visits) == 2
+
+
+async def test_what_is_said_meanwhile_does_not_end_a_long_request() -> None:
+    body = b"0123456789abcdef" * 500_000
+
+    async def take(visit: Visit) -> None:
+        taken = await visit.read()
+        await visit.say(b"HTTP/1.1 100 Continue\r\n\r\n")
+        while len(taken.partition(b"\r\n\r\n")[2]) < len(body):
+            taken += await visit.read()
+        whole.append(taken.partition(b"\r\n\r\n")[2])
+        await visit.say(OK)
+        await visit.read()
+        await visit.say(OK)
+        await visit.end()
+
+    whole: list[bytes] = []
+    async with bare(take) as server, open_endpoint(Address(server.url)) as endpoint:
+        answers = [await post(endpoint, body), await post(endpoint, b"{}")]
+
+    assert answers == [(200, b"{}")] * 2
+    assert whole == [body]
+    assert len(server.visits) == 1
+
+
 async def test_a_cookie_is_sent_back_for_gateways_that_route_by_it() -> None:
     async def answer(visit: Visit) -> None:
         await visit.read()
