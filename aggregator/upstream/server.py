@@ -89,7 +89,7 @@ class Upstream(Server[Any]):
             version=__version__,
             title="MCP tool aggregator",
             on_subscriptions_listen=self._listen,
-            get_tool_input_schema=self._schema,
+            get_tool_input_schema=self.schema,
         )
         for method, params_type in SERVED.items():
             self.add_request_handler(method, params_type, self._answer_modelled)
@@ -328,13 +328,14 @@ class Upstream(Server[Any]):
         self._recollection.note(request.conversation)
         return result
 
-    def _schema(self, name: str) -> Mapping[str, Any] | None:
-        """Return what the headers of a call are checked against.
+    def schema(self, name: str, profile: str | None = None) -> Mapping[str, Any] | None:
+        """Return what the headers of a call are checked against, for who sees what a profile shows.
 
-        It is not known yet who calls: what some clients may not see is not checked at all.
+        Who has chosen none may yet be given one: what some may not see is then not checked at all.
         """
-        entry = self.fleet.now.catalog.entries.get(ToolName(name))
-        if entry is None or not self._is_open(entry):
+        now = self.fleet.panes.seen(profile, self.fleet.now)
+        entry = now.catalog.entries.get(ToolName(name))
+        if entry is None or (profile is None and not self._is_open(entry)):
             return None
         return entry.input_schema
 

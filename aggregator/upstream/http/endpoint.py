@@ -46,7 +46,7 @@ from aggregator.upstream.http.bodies import (
     too_long,
 )
 from aggregator.upstream.http.exchange import Exchange, Listening
-from aggregator.upstream.http.modern import Modern, rejection
+from aggregator.upstream.http.modern import Modern, Schema, rejection
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.pulse import Pulse
 from aggregator.upstream.http.replicas.adoption import Adoption
@@ -89,11 +89,17 @@ _NO_EVENTS = ErrorData(
 class Endpoint:
     """Answers whoever has been let in."""
 
-    def __init__(self, server: Server[Any], max_sessions: int, replica: Replica = ALONE) -> None:
+    def __init__(
+        self,
+        server: Server[Any],
+        schema: Schema,
+        max_sessions: int,
+        replica: Replica = ALONE,
+    ) -> None:
         self._adoption = None if replica.wax is None else Adoption(replica, replica.wax)
         self.sessions = Sessions[Session](max_sessions)
         self._server = server
-        self._modern = Modern(server)
+        self._modern = Modern(server, schema)
         self._bodies = Bodies()
         self._pulse = Pulse()
         self._group = anyio.create_task_group()

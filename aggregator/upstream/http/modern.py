@@ -1,6 +1,6 @@
 """Requests of the modern era: each by itself, its headers and its body in agreement."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -30,6 +30,7 @@ from starlette.requests import Request
 
 from aggregator.json import JsonObject, as_object, is_object
 from aggregator.jsonrpc.encoding import encoded
+from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.exchange import Exchange
 from aggregator.upstream.http.reply import Reply
 from aggregator.upstream.replica import ELSEWHERE
@@ -40,11 +41,16 @@ MAX_REMEMBERED = 1000
 _PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
 
 
+Schema = Callable[[str, str | None], Mapping[str, Any] | None]
+"""Returns what the headers of a call are checked against, by the tool and what its client sees."""
+
+
 class Modern:
     """Answers requests that stand for themselves."""
 
-    def __init__(self, server: Server[Any]) -> None:
+    def __init__(self, server: Server[Any], schema: Schema) -> None:
         self._server = server
+        self._schema = schema
         self._mirrored: dict[str, tuple[object, bool]] = {}
 
     async def answer(self, exchange: Exchange, route: InboundModernRoute, reply: Reply) -> None:
@@ -71,18 +77,20 @@ class Modern:
         route = classify_inbound_request(body, headers=dict(headers.items()))
         if isinstance(route, InboundLadderRejection) or message.method != "tools/call":
             return route
-        return self._parameters(message.params or {}, headers) or route
+        profile: str | None = request.scope.get(PROFILE)
+        return self._parameters(message.params or {}, headers, profile) or route
 
-    def _parameters(self, params: JsonObject, headers: Headers) -> InboundLadderRejection | None:
+    def _parameters(
+        self, params: JsonObject, headers: Headers, profile: str | None
+    ) -> InboundLadderRejection | None:
         """Say where the headers of a call do not repeat what its arguments say, if they are to."""
         name, given = params.get("name"), params.get("arguments")
-        lookup = self._server.get_tool_input_schema
-        if lookup is None or not isinstance(name, str) or not (given is None or is_object(given)):
+        if not isinstance(name, str) or not (given is None or is_object(given)):
             return None
         arguments = as_object(given)
         if not arguments and not any(header.startswith(_PREFIX) for header in headers):
             return None
-        schema = lookup(name)
+        schema = self._schema(name, profile)
         if schema is None or not self._is_mirrored(name, schema):
             return None
         return validate_mcp_param_headers(schema, arguments, headers)

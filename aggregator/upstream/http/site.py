@@ -60,7 +60,7 @@ class Site:
         """What all clients see, if there is no choice."""
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
-        self.endpoint = Endpoint(upstream, max_sessions, upstream.replica)
+        self.endpoint = Endpoint(upstream, upstream.schema, max_sessions, upstream.replica)
         fleet = upstream.fleet
         self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
         """Hears what happens, for whoever looks at the page."""

@@ -13,6 +13,9 @@ import pytest
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
+from aggregator.config import Settings
+from aggregator.config.profile import Profile
+from aggregator.upstream.http.keys import Keys, Ring
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Context, Era, Peer, connect_to, ready
@@ -370,6 +373,34 @@ async def test_arguments_that_a_tool_wants_in_headers_are_compared_with_them(
 
     assert [each.status_code for each in answers] == [400, 400, 200]
     assert peer.calls == [("place", {"region": "here", "note": "x"})]
+
+
+@pytest.mark.parametrize("profile", ["reading", "removed"])
+async def test_headers_tell_nothing_of_a_tool_that_a_token_does_not_show(
+    profile: str, tmp_path: Path
+) -> None:
+    wanted = {"type": "string", "x-mcp-header": "Region"}
+    schema = {"type": "object", "properties": {"region": wanted}}
+    peer = Peer(place={"inputSchema": schema}, move={"inputSchema": schema})
+    ring = Ring(tmp_path / "tokens.json", "/etc/servers.yaml")
+    token = {"authorization": f"Bearer {ring.add('anna', profile, None)}"}
+    settings = Settings(profiles={"reading": Profile("reading", deny=("move",))})
+    answers: list[tuple[int, str]] = []
+    async with (
+        door({"one": connect_to(peer)}, tmp_path, settings, keys=Keys(ring)) as opened,
+        http(opened) as client,
+    ):
+        await ready(opened.upstream)
+        for name in ("one__move", "one__none", "one__place"):
+            given = {"name": name, "arguments": {"region": "here"}}
+            headers = {"mcp_name": name, "mcp_param_region": "there", **token}
+            answer = await client.post(opened.url, **modern("tools/call", given, **headers))
+            answers.append((answer.status_code, answer.text.replace(name, "NAME")))
+
+    hidden, unknown, shown = answers
+    assert hidden == unknown
+    assert (shown == unknown) == (profile == "removed")
+    assert peer.calls == []
 
 
 async def request_of(
