@@ -16,7 +16,7 @@ from aggregator.cli.pages import as_json, why_not
 from aggregator.cli.paper import Paper
 from aggregator.cli.peer import serving
 from aggregator.cli.saving import advise
-from aggregator.cli.starting import await_servers
+from aggregator.cli.starting import await_servers, is_starting
 from aggregator.cli.unready import audit_trouble
 from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
@@ -55,9 +55,9 @@ def _status(report: Report) -> ExitStatus:
     if "error" in report:
         return ExitStatus.USAGE
     absent = {server["state"] for server in report["failing"]}
-    if absent == {"needs login"}:
+    if absent == {"needs login"} and not report["starting"]:
         return ExitStatus.NEEDS_LOGIN
-    return ExitStatus.UNAVAILABLE if absent else ExitStatus.FINE
+    return ExitStatus.UNAVAILABLE if absent or report["starting"] else ExitStatus.FINE
 
 
 def _chosen(wanted: str | None, installed: Sequence[Report]) -> list[str]:
@@ -73,6 +73,7 @@ def _examine(config: Config, names: Sequence[str], wait: float, environment: Env
     findings = lint(config, environment.variables)
     with serving(config.path, environment, afresh=True) as peer:
         servers = await_servers(peer, environment, wait)
+        starting = [server["name"] for server in servers if is_starting(server)]
         failing = [
             {
                 "name": server["name"],
@@ -81,15 +82,17 @@ def _examine(config: Config, names: Sequence[str], wait: float, environment: Env
                 "stderr": server.get("stderr") or peer.last_words(server["name"]),
             }
             for server in servers
-            if server["state"] != "ready"
+            if server["state"] != "ready" and server["name"] not in starting
         ]
         trouble = audit_trouble(peer.read(SERVERS_URI))
         listed = peer.request("tools/list", {})["tools"]
         advice = advise(listed, peer.read(TOOLS_URI)["tools"], servers)
     return {
         "servers": len(servers),
-        "ready": len(servers) - len(failing),
+        "ready": len(servers) - len(failing) - len(starting),
         "failing": failing,
+        "starting": starting,
+        "waited": wait,
         "warnings": [
             *([f"error: {trouble}"] if trouble else []),
             *(str(each) for each in gathered(findings) if each.severity == "warning"),
@@ -181,6 +184,9 @@ def _about_config(report: Report, paper: Paper) -> Iterator[str]:
     for server in report["failing"]:
         yield paper.fill(f"error: {server['name']}: {server['reason']}", "  ")
         yield from (paper.fill(line, "    ") for line in server["stderr"])
+    for name in report["starting"]:
+        slow = f"note: {name}: still starting after {report['waited']:g} s"
+        yield paper.fill(f"{slow}; `--wait SECONDS` waits longer", "  ")
     yield from (paper.fill(warning, "  ") for warning in report["warnings"])
     if report["advice"]:
         yield paper.fill(report["advice"], "  ")

@@ -6,7 +6,7 @@ from typing import Any
 
 from aggregator.cli.environment import Environment
 from aggregator.cli.live import LiveLine
-from aggregator.cli.pages import counted, why_not
+from aggregator.cli.pages import counted, is_known, why_not
 from aggregator.cli.peer import Peer
 from aggregator.glyphs import on_one_line
 from aggregator.inspection import SERVERS_URI
@@ -88,7 +88,8 @@ class _Progress:
             self._redraw(servers, seconds)
             return
         for server in () if self._quiet else servers:
-            if not is_starting(server) and server["name"] not in self._settled:
+            is_news = not is_starting(server) and server["state"] != "idle"
+            if is_news and server["name"] not in self._settled:
                 self._settled.add(server["name"])
                 self._environment.note(_line(server, seconds))
 
@@ -97,7 +98,7 @@ class _Progress:
         if not self._line.is_seen or self._environment.stdout.isatty() or self._quiet:
             return
         for server in servers:
-            if server["state"] != "ready":
+            if not is_known(server):
                 self._environment.warn(f"{server['name']}: {why_not(server)}")
 
     def _redraw(self, servers: Sequence[Server], seconds: float) -> None:
@@ -117,8 +118,6 @@ def _line(server: Server, seconds: float) -> str:
         return (
             f"{server['name']}: ready after {after:.1f} s with {counted(server['tools'], 'tool')}"
         )
-    if server["state"] == "idle":
-        return f"{server['name']}: idle, with {counted(server['tools'], 'tool')}"
     # Why it is so, the result says.
     what = server["phase"] if server["state"] == "pending" else server["state"]
     return f"{server['name']}: {what}"

@@ -165,13 +165,13 @@ def _dispensable(idle: Sequence[Unused], paper: Paper) -> str:
     if whole:
         parts.append(
             paper.fill(
-                "Never used, with what their tools come to in tokens, and how many each list "
-                "would be shorter by without them:"
+                "Never used, with what their tools come to in tokens, and how many of each "
+                "list's tokens are theirs:"
             )
         )
-        head = ("TOOLS", "TOKENS", "LIST", "SERVER")
+        head = ("TOOLS", "TOKENS", "OF EACH LIST", "SERVER")
         rows = [
-            (f"{len(each.tools):,}", f"{each.tokens:,}", f"-{each.listed:,}", each.server)
+            (f"{len(each.tools):,}", f"{each.tokens:,}", f"{each.listed:,}", each.server)
             for each in whole[:SHOWN]
         ]
         parts[-1] += "\n" + columns(head, rows, paper) + _rest(len(whole))

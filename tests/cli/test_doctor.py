@@ -1,6 +1,7 @@
 """What `doctor` says of the machine, of servers and of clients."""
 
 import json
+import sys
 
 import pytest
 
@@ -25,6 +26,19 @@ def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None
     assert "surface `relay`" in ran.out
     assert "cursor (user): registered as `toolbox`" in ran.out
     assert set(data["versions"]) >= {"aggregator", "python", "mcp"}
+
+
+def test_doctor_tells_a_slow_start_from_a_failure(shell: Shell) -> None:
+    command = f"command: {sys.executable}, args: [-c, 'import time; time.sleep(600)']"
+    shell.write_servers(f"servers: {{slow: {{{command}, connectTimeout: 600}}}}")
+
+    ran = shell.run("doctor", "--wait", "1")
+    data = json.loads(shell.run("doctor", "--json", "--wait", "1").out)
+
+    assert ran.status is ExitStatus.UNAVAILABLE
+    assert "note: slow: still starting after 1 s; `--wait SECONDS` waits longer" in ran.out
+    assert "error" not in ran.out
+    assert (data["starting"], data["failing"], data["ready"]) == (["slow"], [], 0)
 
 
 def test_doctor_shows_the_surface_of_each_client_that_has_us(shell: Shell) -> None:

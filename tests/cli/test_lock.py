@@ -370,3 +370,13 @@ def test_a_tool_that_was_renamed_is_no_hint(shell: Shell) -> None:
     locked(shell, OLD, ", tools: {rename: {add: write_down}}")
 
     assert "names were changed" not in shell.run("check").out
+
+
+def test_servers_that_rest_are_no_news_where_the_result_goes_elsewhere(shell: Shell) -> None:
+    locked(shell, OLD, ", start: lazy")
+    first = shell.run("search", "list notes")
+    second = shell.run("search", "list notes")
+
+    assert "notes__list" in first.out
+    assert "notes__list" in second.out
+    assert "notes" not in second.err.replace(str(shell.project), "")
