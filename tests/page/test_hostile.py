@@ -89,7 +89,7 @@ async def test_nothing_that_a_server_or_a_client_says_is_run(
     async with door(servers, tmp_path, **about) as site, looking(browser, site) as (page, seen):
         stream, somebody = site.upstream.fleet.stream, Origin(EVIL, EVIL)
         await expect(page.locator("[data-server=evil] .pill").first).to_have_text("ready")
-        stream.tell(Searched(1.0, somebody, (Answer(EVIL, (EVIL,)),), 0, 10, 0.1))
+        stream.tell(Searched(1.0, somebody, (Answer(EVIL, (EVIL,)),), 0, 10, 4, 0.1))
         stream.tell(CallEnded(1.0, somebody, 1, "", EVIL, EVIL, EVIL, 0.1))
         stream.tell(LoginNeeded(1.0, ServerName(EVIL), EVIL))
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.async_api import Browser, expect
 from aggregator.catalog import Failed, Idle, Pending, Ready
 from aggregator.config import Settings
 from aggregator.events import Answer, CallEnded, ListServed, Origin, Searched
+from aggregator.lock import Drift, Kind
 from aggregator.names import ServerName
 from aggregator.records.segments import Segments
 from aggregator.records.stats import lines_of
@@ -45,6 +47,11 @@ def notes() -> Peer:
     )
 
 
+def typed(command: str) -> str:
+    """Return a command as it works wherever it is typed."""
+    return f"aggregator {command} --config {Path('servers.yaml').absolute()}"
+
+
 async def test_servers_say_how_they_are_and_which_command_helps(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -62,7 +69,7 @@ async def test_servers_say_how_they_are_and_which_command_helps(
         await expect(page.locator("#summary")).to_contain_text("1 ready · 1 failing · 2 tools")
         await broken.locator("summary").click()
         await expect(broken.locator(".facts")).to_contain_text("there is no program")
-        await expect(broken.locator(".command code")).to_have_text("aggregator check broken")
+        await expect(broken.locator(".command code")).to_have_text(typed("check broken"))
         await working.locator("summary").click()
         await working.locator("a").click()
         await expect(page.locator("#panel-tools .row")).to_have_count(2)
@@ -110,9 +117,9 @@ async def test_what_fails_and_is_tried_again_comes_first_with_its_reason(
         assert await about.evaluate("each => each.scrollWidth <= each.clientWidth")
         remedy = card.locator("summary code")
         await expect(remedy).to_be_visible()
-        await expect(remedy).to_have_text("aggregator inspect crashing")
+        await expect(remedy).to_have_text(typed("inspect crashing"))
         await card.locator("summary").click()
-        await expect(card.locator(".command code")).to_have_text("aggregator inspect crashing")
+        await expect(card.locator(".command code")).to_have_text(typed("inspect crashing"))
         await expect(remedy).not_to_be_visible()
 
 
@@ -142,6 +149,41 @@ async def test_who_wants_a_login_says_what_to_type(browser: Browser, tmp_path: P
         await expect(web.locator(".command code")).to_have_text("aggregator login web")
         await go(page, "activity")
         await expect(page.locator(".activity li.login")).to_contain_text("aggregator login web")
+
+
+async def test_what_is_not_as_it_was_approved_says_how_and_which_command_helps(
+    browser: Browser, tmp_path: Path
+) -> None:
+    servers = {"notes": connect_to(notes())}
+    async with door(servers, tmp_path) as site, looking(browser, site) as (page, _):
+        await ready(site.upstream)
+        fleet, name = site.upstream.fleet, ServerName("notes")
+        state = fleet.now.state(name)
+        assert isinstance(state, Ready)
+        adding, finding = state.entries
+        drift = (
+            Drift("add_note", Kind.DESCRIPTION, ("is described <b>otherwise</b>",)),
+            Drift("find_note", Kind.REQUIRED, ("has another parameter",)),
+        )
+        changed = replace(state, entries=(finding,), listed=(adding, finding), drift=drift)
+        fleet._become(fleet.now.with_state(name, changed))
+        card = page.locator("[data-server=notes]")
+
+        await expect(card.locator("summary .pill", has_text="2 changed")).to_be_visible()
+        await card.locator("summary").click()
+        await expect(card.locator(".drifts")).to_contain_text("is described <b>otherwise</b>")
+        await expect(card.locator(".command code")).to_have_text(typed("approve notes"))
+        await go(page, "tools")
+        rows = page.locator("#panel-tools .row")
+        await expect(rows).to_have_count(1)
+        await expect(rows.locator(".pill.waiting")).to_have_text("required")
+        await rows.click()
+        warning = page.locator(".detail .warning")
+        await expect(warning).to_contain_text("has another parameter")
+        await expect(warning.locator("code").first).to_have_text(
+            typed("lock --diff notes__find_note")
+        )
+        await expect(warning.locator("code").last).to_have_text(typed("approve notes__find_note"))
 
 
 async def test_tools_are_filtered_and_defined(browser: Browser, tmp_path: Path) -> None:
@@ -270,7 +312,7 @@ async def test_saved_shows_what_was_counted_as_a_picture(browser: Browser, tmp_p
         catalog, config = site.upstream.fleet.now.catalog, site.upstream.fleet.now.config
         events = [
             ListServed(now, somebody, [], catalog),
-            Searched(now, somebody, (Answer("rotate key", ()),), 0, 250, 0.1),
+            Searched(now, somebody, (Answer("rotate key", ()),), 0, 250, 100, 0.1),
             CallEnded(now, somebody, 1, ServerName("notes"), "notes__add_note", "", "ok", 0.2),
         ]
         lines = lines_of(events, 0, config.path, Redaction(()))

@@ -64,7 +64,7 @@ class Site:
         fleet = upstream.fleet
         self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
         """Hears what happens, for whoever looks at the page."""
-        self._following = Following(self.activity, fleet.stream.name)
+        self._following = Following(self.activity, fleet.stream.name, fleet.now.config.path)
         self._followers: dict[anyio.CancelScope, str | None] = {}
         files, codes, reading = read_files(), Codes(), frozenset(("GET", "HEAD"))
         self.open_paths = frozenset((ALIVE, READY, EXCHANGE, *files))

@@ -3,7 +3,9 @@
 It is a stream of server-sent events that is read by `fetch`: `EventSource` cannot send a token.
 """
 
+import json
 from http import HTTPStatus
+from pathlib import Path
 
 import anyio
 from starlette.responses import PlainTextResponse
@@ -24,8 +26,10 @@ _NOT_KEPT = {**HEADERS, "cache-control": "no-store"}
 class Following:
     """Streams what happens to whoever looks."""
 
-    def __init__(self, activity: Activity, run: str) -> None:
+    def __init__(self, activity: Activity, run: str, config: Path) -> None:
         self._activity = activity
+        self._config = str(config.absolute())
+        """The file that commands on the page are about."""
         self._run = run
         """Tells this run from the one before, whose numbers mean nothing here."""
         self._readers = 0
@@ -52,8 +56,8 @@ class Following:
         headers = {**_NOT_KEPT, "content-type": "text/event-stream; charset=utf-8"}
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": raw})
-        shows = "true" if self._activity.shows_arguments else "false"
-        await _write(send, f'event: hello\ndata: {{"showsArguments":{shows}}}\n\n')
+        ours = {"showsArguments": self._activity.shows_arguments, "config": self._config}
+        await _write(send, f"event: hello\ndata: {json.dumps(ours)}\n\n")
         last = self._place(scope)
         while True:
             batch = self._activity.after(last)

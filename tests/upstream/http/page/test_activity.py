@@ -33,6 +33,7 @@ from tests.peers import Mortal, Peer, connect_to, ready, text_of
 
 pytestmark = pytest.mark.anyio
 
+CONFIG = Path("servers.yaml").absolute()
 CANARY = "canary-4711"
 SECRET = "hunter2-and-a-half"  # noqa: S105 - a made-up one
 NOTES = ServerName("notes")
@@ -116,7 +117,10 @@ async def test_what_happens_is_told_as_it_happens_without_what_was_said(
     assert began["number"] == call["number"]
     assert (call["server"], call["tool"], call["outcome"]) == ("notes", "notes__add_note", "ok")
     assert search["answers"] == [{"query": "add a note", "found": ["notes__add_note"], "number": 1}]
-    assert reader.heard[0] == {"showsArguments": False}
+    assert reader.heard[0] == {
+        "showsArguments": False,
+        "config": str(CONFIG),
+    }
     assert CANARY not in reader.text
     assert site.token not in reader.text
 
@@ -133,7 +137,7 @@ async def test_who_wants_arguments_gets_them_and_no_result(client_era: Era, tmp_
             call = await reader.until(lambda fact: fact.get("kind") == "ended")
 
     assert call["arguments"] == {"text": CANARY}
-    assert reader.heard[0] == {"showsArguments": True}
+    assert reader.heard[0]["showsArguments"] is True
     assert CANARY in text_of(result)
     assert reader.text.count(CANARY) == 1
 
@@ -258,7 +262,7 @@ def test_of_endless_arguments_little_is_looked_at() -> None:
 
 
 def test_what_is_told_of_searches_and_servers_has_no_secrets_and_one_line() -> None:
-    search = Searched(1.0, SOMEBODY, (Answer(f"my {SECRET}\nnext", ()),), 0, 100, 0.1)
+    search = Searched(1.0, SOMEBODY, (Answer(f"my {SECRET}\nnext", ()),), 0, 100, 40, 0.1)
     failed = StateChanged(1.0, NOTES, Ready(), Failed("a\nb\x1b[31m"))
     pending = StateChanged(1.0, NOTES, None, Pending(reason="x" * 10_000))
 

@@ -1,6 +1,7 @@
 // What is known of the aggregator now, and who wants to hear when that changes.
 
 import { ask, Away, events, read, Refused } from "./mcp.js";
+import { quoted } from "./words.js";
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
@@ -16,6 +17,7 @@ export const known = {
   activity: [],
   missed: 0,
   showsArguments: false,
+  config: "",
   readAt: 0,
 };
 
@@ -28,6 +30,11 @@ export function on(topic, listener) {
 
 function tell(topic) {
   for (const each of listeners.get(topic) ?? []) each();
+}
+
+/** Return a command as it is typed, wherever that is. */
+export function line(...words) {
+  return ["aggregator", ...words, ...(known.config ? ["--config", known.config] : [])].map(quoted).join(" ");
 }
 
 let tools = null;
@@ -119,7 +126,12 @@ function setLink(link) {
 
 function hear(event) {
   if (event.type === "hello") {
-    known.showsArguments = JSON.parse(event.data).showsArguments;
+    const { showsArguments, config } = JSON.parse(event.data);
+    known.showsArguments = showsArguments;
+    if (known.config !== config) {
+      known.config = config;
+      if (known.servers) tell("servers");
+    }
   } else if (event.type === "missed") {
     known.missed += Number(event.data);
   } else if (event.data) {

@@ -41,4 +41,7 @@ export function day(date) {
 /** Tokens that a text is estimated at, as everywhere else in the aggregator. */
 export const estimated = (text) => Math.ceil([...text].length / 2.5);
 
+/** Return a word as a shell takes it for one. */
+export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\"'\"'")}'`);
+
 export const pretty = (value) => JSON.stringify(value, null, 2);

@@ -2,7 +2,7 @@
 
 import { blank, command, fill, h, loading, pill } from "../dom.js";
 import { inOrder, isFailing, toneOf, wordOf } from "../states.js";
-import { known, on } from "../store.js";
+import { known, line, on } from "../store.js";
 import { ago, counted, number, tokens } from "../words.js";
 
 export function makeServers(panel) {
@@ -32,11 +32,12 @@ function empty() {
 }
 
 function showNotices(place) {
-  const { problem, unpinned, unaudited } = known.notices;
+  const { problem, unpinned, unaudited, uncounted } = known.notices;
   fill(place, [
     problem && ["servers.yaml cannot be used as it is now", problem, "What was configured before goes on."],
     unpinned && ["Nothing is compared with servers.lock", unpinned],
     unaudited && ["Calls are not written to the audit file", unaudited],
+    uncounted && ["Tokens are not counted", uncounted],
   ].filter(Boolean).map(([title, ...texts]) =>
     h("div", { class: "warning", role: "alert" }, h("strong", {}, title), texts.map((each) => h("p", {}, each)))));
 }
@@ -70,7 +71,7 @@ function makeRow(server) {
   const update = (now) => {
     fill(head, headOf(now));
     const { seconds: _, ...rest } = now;
-    const told = JSON.stringify(rest);
+    const told = JSON.stringify([rest, known.config]);
     // Whoever reads or marks something is not disturbed by what has not changed.
     if (told !== shown) fill(body, bodyOf(now));
     shown = told;
@@ -100,8 +101,8 @@ function headOf(server) {
 
 /** The command that helps, for whoever has not opened the card; it is copied from the opened one. */
 function remedy(server) {
-  const [, line] = helpFor(server);
-  return toneOf(server) !== "good" && line && h("code", { class: "remedy" }, line);
+  const [, typed] = helpFor(server);
+  return toneOf(server) !== "good" && typed && h("code", { class: "remedy" }, typed);
 }
 
 const stateOf = (server) => `${server.state} for ${ago(server.seconds)}`;
@@ -131,16 +132,15 @@ function bodyOf(server) {
 
 /** The command that helps, where one does. */
 function helping(server) {
-  const [text, line] = helpFor(server);
-  return line && h("div", { class: "help" }, h("p", {}, text), command(line));
+  const [text, typed] = helpFor(server);
+  return typed && h("div", { class: "help" }, h("p", {}, text), command(typed));
 }
 
 function helpFor(server) {
-  const name = /^[\w.-]+$/.test(server.name) ? server.name : `'${server.name.replaceAll("'", "'\\''")}'`;
   if (server.login) return ["Log in, and it is connected by itself:", server.login.command];
-  if (server.state === "failed") return ["This starts it alone, and says what is wrong:", `aggregator check ${name}`];
-  if (isFailing(server)) return ["It is tried again by itself; this says more of it:", `aggregator inspect ${name}`];
-  if (server.drift?.length) return ["See what has changed, then approve it:", `aggregator approve ${name}`];
+  if (server.state === "failed") return ["This starts it alone, and says what is wrong:", line("check", server.name)];
+  if (isFailing(server)) return ["It is tried again by itself; this says more of it:", line("inspect", server.name)];
+  if (server.drift?.length) return ["See what has changed, then approve it:", line("approve", server.name)];
   return [];
 }
 

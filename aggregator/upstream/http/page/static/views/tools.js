@@ -3,7 +3,7 @@
 import { blank, command, fill, h, loading, pill } from "../dom.js";
 import { VirtualList } from "../list.js";
 import { read } from "../mcp.js";
-import { allTools, known, on } from "../store.js";
+import { allTools, known, line, on } from "../store.js";
 import { counted, number, pretty, tokens } from "../words.js";
 import { parameters } from "../schema.js";
 
@@ -117,7 +117,7 @@ function definition(tool, listed) {
     h("p", { class: "cost" }, h("b", {}, number(tool.tokens)), " tokens wherever it is listed", own !== tool.name && [", called ", h("code", {}, own), " by its server"]),
     drift && h("div", { class: "warning" }, h("strong", {}, drift.withheld ? "Not as approved, and withheld" : "Not as approved"),
       h("ul", {}, drift.details.map((each) => h("li", {}, each))),
-      command(`aggregator lock --diff ${tool.name}`), command(`aggregator approve ${tool.name}`)),
+      command(line("lock", "--diff", tool.name)), command(line("approve", tool.name))),
     h("p", {}, h("a", { class: "button main", href: `#try/${tool.name}` }, "Try it")),
     h("div", { class: "block" }, h("h3", {}, "Description"), h("p", { class: "prose" }, description || "It has none.")),
     h("div", { class: "block" }, h("h3", {}, "Parameters"), parameters(inputSchema)),
