@@ -1,5 +1,6 @@
 """What a query asks for, in the words the index knows."""
 
+import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,10 +23,12 @@ from aggregator.search.weights import (
     OPENING,
     Weights,
 )
-from aggregator.search.words import stem, tokens
+from aggregator.search.words import stem, tokens, words
 
 Postings = Mapping[str, Mapping[int, float]]
 
+_QUOTED = re.compile(r"""(?<!\w)(?:'[^']{2,80}'|"[^"]{2,80}"|\u201c[^\u201d]{2,80}\u201d)(?!\w)""")
+"""What stands in quotes."""
 _QUESTION = frozenset({"what", "when", "where", "which", "who", "whose"})
 """Words at the beginning of a request that wants to be told something."""
 _TELLING = stem("get")
@@ -98,12 +101,15 @@ class Reader:
             self._repaired = self._weights.doubted
         if len(spoken) > LONG_WINDED:
             self._same = self._about = 0.0
-        words = dict.fromkeys(part for parts in spoken for part in parts)
-        telling = frozenset(stop_free(words))
+        every = dict.fromkeys(part for parts in spoken for part in parts)
+        telling = frozenset(stop_free(every))
         said = [word for parts in spoken for word in self._told(parts, telling)]
-        opening = list(words)[:OPENING]
+        if len(spoken) > LONG_REQUEST and (values := _values(query.text)):
+            less = self._weights.quoted
+            said = [Word(text, part * less if text in values else part) for text, part in said]
+        opening = list(every)[:OPENING]
         asking = next((word for word in opening if word in _QUESTION), None)
-        return self._request(tuple(words), said, asking)
+        return self._request(tuple(every), said, asking)
 
     def _told(self, humps: tuple[str, ...], telling: Container[str]) -> Iterator[Word]:
         """Take a word of humps apart; if the whole is known, it counts more than its parts."""
@@ -187,6 +193,13 @@ class Reader:
             part = self._weights.contained
         stems = (stem(each) for each in likely)
         return {term: part for term in stems if term in self._postings}
+
+
+def _values(text: str) -> frozenset[str]:
+    """Return the words that a request has in quotes alone, if it is mostly about something else."""
+    inside = frozenset(words(" ".join(_QUOTED.findall(text))))
+    outside = frozenset(words(_QUOTED.sub(" ", text))) if inside else inside
+    return inside - outside if len(inside) < len(outside) else frozenset()
 
 
 def _run_together(

@@ -232,6 +232,8 @@ class Weights(NamedTuple):
     """What a word counts that requests are only wrapped in. Recall."""
     asked: float = 0.3
     """What `get` counts in a question: who asks for the time does not want to convert it. Sense."""
+    quoted: float = 0.5
+    """What a word counts that a long request has in quotes alone: it is a value. Recall."""
     joined: float = 0.9
     """What `createissue` counts for `create` and for `issue`. Recall."""
     humps: float = 0.5

@@ -313,6 +313,21 @@ def test_who_asks_a_question_wants_to_be_told(text: str):
     assert search(index, "convert the time")[0] == "time__convert_time"
 
 
+@pytest.mark.parametrize("quotes", ["''", '""', "\u201c\u201d"])
+def test_what_a_long_request_has_in_quotes_is_a_value(quotes: str):
+    index = index_of(
+        entry("zoo__fox", "Everything about the fox"),
+        entry("files__text", "A place for what is to be kept"),
+    )
+    title = f"{quotes[0]}fox{quotes[1]}"
+
+    assert search(index, f"could you please put the text {title} somewhere for me")[0] == (
+        "files__text"
+    )
+    assert search(index, "could you please put the text fox somewhere for me")[0] == "zoo__fox"
+    assert search(index, f"text {title}")[0] == "zoo__fox"
+
+
 def test_a_question_about_nothing_that_is_known_finds_nothing():
     index = index_of(entry("time__get_time", "The time"), entry("world__get_map", "A map"))
 
