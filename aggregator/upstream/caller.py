@@ -21,6 +21,7 @@ from aggregator.eras import Era
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.identity import identity_of
 from aggregator.upstream.visitor import Visitor
 
 Context = ServerRequestContext[Any, Any]
@@ -54,6 +55,8 @@ class ContextCaller:
         self._ctx = ctx
         self._conversation = conversation
         self.era: Era = era_of(ctx)
+        self.identity = identity_of(ctx.request)
+        """Who it is."""
         self.key: object = conversation if conversation.has_memory else object()
         """Tells one client from another: without a session, each request is one of its own."""
         meta = as_object((ctx.params or {}).get("_meta"))
@@ -68,10 +71,11 @@ class ContextCaller:
 
     @cached_property
     def principal(self) -> str:
-        """What a token for this client is bound to: its credentials, if it has any, and profile."""
+        """What a token for this client is bound to: who it is, if that is known, and profile."""
         if self._ctx.request is None:
             return _key(self._ctx)
-        credentials = self._ctx.request.headers.get("authorization", "")
+        # What somebody shows changes every few minutes, who it is does not.
+        credentials = self.identity.key or self._ctx.request.headers.get("authorization", "")
         profile = self._conversation.profile
         shown = credentials if profile is None else f"{profile} {credentials}"
         return sha256(shown.encode()).hexdigest()
@@ -85,6 +89,9 @@ class ContextCaller:
         # Nothing is known of it but where it comes from and who it says it is.
         address = request.client.host if request.client else ""
         client = address, self.principal, conversation.client
+        if self.identity.holder:
+            session = conversation if conversation.has_memory else client
+            return Session(self.identity.holder, session)
         return Session(client, conversation) if conversation.has_memory else client
 
     def is_near(self) -> bool:

@@ -1,21 +1,21 @@
-"""Who may speak to us over HTTP: the right Host, no foreign Origin, and the token.
+"""Who may speak to us over HTTP: the right Host, no foreign Origin, and somebody we know.
 
 A web page can make a browser send requests to this machine, and a name that its author controls
 can be made to point here. Neither can choose the headers that are checked.
 """
 
-import hmac
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from aggregator.upstream.http.keys import GRANT, Keys
+from aggregator.upstream.http.admission import Admission
+from aggregator.upstream.http.refusal import Refusal
 from aggregator.upstream.http.strangers import Strangers
+from aggregator.upstream.identity import IDENTITY
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,6 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 Headers = Sequence[tuple[bytes, bytes]]
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
-_BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 _NOT_FROM_ELSEWHERE = ("same-origin", "none")
 
 
@@ -41,12 +40,9 @@ class Policy:
     """Hosts with their ports, as clients may name us."""
     names: frozenset[str] = frozenset()
     """Hosts that may name us at any port, as behind a gateway."""
-    token: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(
-        cls, host: str, port: int, *, names: Iterable[str] = (), token: str | None = None
-    ) -> "Policy":
+    def of(cls, host: str, port: int, *, names: Iterable[str] = ()) -> "Policy":
         """Return the policy of an address that we listen on."""
         bare = f"[{host}]" if ":" in host else host
         wildcard = host in ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -54,7 +50,7 @@ class Policy:
         hosts = frozenset(f"{name}:{port}" for name in ours)
         # A client leaves the port out where it is the usual one.
         usual = frozenset(ours) if port == _USUAL_PORT else frozenset[str]()
-        return cls(hosts | usual, frozenset(name.lower() for name in names), token)
+        return cls(hosts | usual, frozenset(name.lower() for name in names))
 
     def knows(self, authority: str, address: str | None) -> bool:
         """Whether a host and port are ones that we answer to."""
@@ -69,38 +65,15 @@ class Policy:
 _USUAL_PORT = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a request is not let in."""
+def refusal(headers: Headers, policy: Policy, *, address: str | None = None) -> Refusal | None:
+    """Say why a request that arrived at an address is nobody's business here; `None` if it is.
 
-    status: HTTPStatus
-    reason: str
-    advice: str
-    """What whoever runs us can do about it, for the log."""
-    challenge: str | None = None
-    hangs_up: bool = False
-    """Whether nothing more is read on the connection."""
-
-
-def refusal(
-    headers: Headers,
-    policy: Policy,
-    *,
-    address: str | None = None,
-    is_open: bool = False,
-    is_known: bool = False,
-) -> Refusal | None:
-    """Say why a request that arrived at an address is not let in; `None` if it is.
-
-    What is open needs no token, but it is still for nobody else's pages; nor does one need our own
-    who is known by another.
+    Whoever asks may be let in, but not by a page of somebody else.
     """
-    needs_token = not is_open and not is_known
     return (
         _two_lengths(headers)
         or _wrong_host(_all(headers, b"host"), policy, address)
         or _wrong_origin(headers, policy, address)
-        or (_wrong_token(_all(headers, b"authorization"), policy.token) if needs_token else None)
     )
 
 
@@ -111,13 +84,13 @@ class Guard:
         self,
         app: ASGIApp,
         policy: Policy,
+        admission: Admission,
         *,
         open_paths: Iterable[str] = (),
         strangers: Strangers | None = None,
-        keys: Keys | None = None,
     ) -> None:
         self._app = app
-        self._keys = keys or Keys(None)
+        self._admission = admission
         self._strangers = strangers
         self._policy = policy
         self._open_paths = frozenset(open_paths)
@@ -127,24 +100,20 @@ class Guard:
         """Answer a request, or refuse it; anything else is not served at all."""
         if scope["type"] != "http":
             return
-        is_open = scope["path"] in self._open_paths
-        grant = self._keys.known(presented(_all(scope["headers"], b"authorization")))
-        found = refusal(
-            scope["headers"],
-            self._policy,
-            address=_address(scope),
-            is_open=is_open,
-            is_known=grant is not None,
-        )
+        found = refusal(scope["headers"], self._policy, address=_address(scope))
+        if found is None and scope["path"] not in self._open_paths:
+            judged = self._admission.judge(_all(scope["headers"], b"authorization"))
+            if isinstance(judged, Refusal):
+                found = judged
+            else:
+                scope[IDENTITY] = judged
+                if self._strangers is not None and scope.get("client"):
+                    self._strangers.release(scope["client"])
         if found is None:
-            if grant is not None:
-                scope[GRANT] = grant
-            if self._strangers is not None and not is_open and scope.get("client"):
-                self._strangers.release(scope["client"])
             await self._app(scope, receive, send)
         else:
             self._tell(found)
-            await _refuse(found)(scope, receive, send)
+            await found.response()(scope, receive, send)
 
     def _tell(self, found: Refusal) -> None:
         """Log each kind of refusal once: whoever is refused may try for ever."""
@@ -195,33 +164,6 @@ def _is_ours(origin: str, policy: Policy, address: str | None) -> bool:
     return bool(separator) and scheme in ("http", "https") and policy.knows(authority, address)
 
 
-def _wrong_token(given: Sequence[str], token: str | None) -> Refusal | None:
-    if token is None:
-        return None
-    if not given:
-        advice = f"it has no token; {_WAY_IN}"
-        return Refusal(HTTPStatus.UNAUTHORIZED, "A token is required", advice, _CHALLENGE)
-    shown = presented(given).encode("latin-1", "replace")
-    if hmac.compare_digest(shown, token.encode()):
-        return None
-    invalid = f'{_CHALLENGE}, error="invalid_token"'
-    advice = f"it has another token; {_WAY_IN}"
-    return Refusal(HTTPStatus.UNAUTHORIZED, "The token is not the right one", advice, invalid)
-
-
-def presented(given: Sequence[str]) -> str:
-    """Return the token that a request shows; nothing if it shows none, or several."""
-    match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
-    return match[1] if match else ""
-
-
-_WAY_IN = (
-    "clients must send `Authorization: Bearer TOKEN` with ours; "
-    "`--no-auth` asks for none, on loopback only"
-)
-_CHALLENGE = 'Bearer realm="aggregator"'
-
-
 def _shown(value: str) -> str:
     """Return what a stranger sent, as it may stand in a log."""
     plain = "".join(each if each.isascii() and each.isprintable() else "?" for each in value)
@@ -240,10 +182,3 @@ def _address(scope: Scope) -> str | None:
         return None
     host = f"[{server[0]}]" if ":" in server[0] else server[0]
     return f"{host}:{server[1]}".lower()
-
-
-def _refuse(found: Refusal) -> PlainTextResponse:
-    headers = {"www-authenticate": found.challenge} if found.challenge else {}
-    if found.hangs_up:
-        headers["connection"] = "close"
-    return PlainTextResponse(f"{found.reason}\n", found.status, headers)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from aggregator.files import alone, in_words, replace_file
 from aggregator.json import as_object, items
 from aggregator.upstream.http.binding import BindingError
+from aggregator.upstream.identity import Identity
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +30,6 @@ MARK = "agg_"
 MAX_FILE_BYTES = 1 << 20
 MAX_TOKENS = 1000
 """Tokens for one configuration: each request is held against all of them."""
-GRANT = "aggregator.grant"
-"""Where in the scope of a request the door writes by which token it was let in."""
 
 
 class Token(NamedTuple):
@@ -48,6 +47,11 @@ class Token(NamedTuple):
     def opens_at(self, moment: float) -> bool:
         """Whether it opens something at a moment."""
         return self.expires is None or moment < self.expires
+
+    @property
+    def identity(self) -> Identity:
+        """Who has it."""
+        return Identity(self.name, self.digest, self.digest, self.profile)
 
 
 class Ring:

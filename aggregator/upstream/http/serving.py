@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.descriptors import limit
+from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.keys import Keys
@@ -108,10 +109,10 @@ class Listener:
         strangers = Strangers.among(files)
         guard = Guard(
             site,
-            self._policy(),
+            Policy.of(self.binding.host, self.binding.port, names=access.names),
+            Admission(self._token, access.keys),
             open_paths=site.open_paths,
             strangers=strangers,
-            keys=access.keys,
         )
         protocol = impatient(access.patience, strangers, is_fast=access.is_fast)
         # The other half is for servers, and for whatever else has to be opened.
@@ -152,10 +153,6 @@ class Listener:
     def close(self) -> None:
         """Give up the port."""
         self._socket.close()
-
-    def _policy(self) -> Policy:
-        binding = self.binding
-        return Policy.of(binding.host, binding.port, names=self._access.names, token=self._token)
 
     def greet(self) -> None:
         """Say where clients come, and what they must know."""

@@ -13,8 +13,8 @@ class Owner(NamedTuple):
 
     profile: str | None = None
     """What it was begun to see."""
-    grant: str | None = None
-    """What is kept of the token that it was begun with, if that has a name."""
+    grant: str = ""
+    """The key of the identity that it was begun by; none for whoever runs us."""
 
 
 class Endable(Protocol):

@@ -20,7 +20,6 @@ from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.endpoint import OWNER, Endpoint
-from aggregator.upstream.http.keys import GRANT, Token
 from aggregator.upstream.http.page.activity import Activity, Confided
 from aggregator.upstream.http.page.codes import CODE, EXCHANGE, Codes
 from aggregator.upstream.http.page.files import read_files
@@ -28,6 +27,7 @@ from aggregator.upstream.http.page.following import ACTIVITY, Following
 from aggregator.upstream.http.page.saved import STATS, Saved
 from aggregator.upstream.http.profiles import profile_at
 from aggregator.upstream.http.sessions import Owner
+from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
 from aggregator.upstream.server import Upstream
 
 ALIVE = "/healthz"
@@ -65,7 +65,7 @@ class Site:
         self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
         """Hears what happens, for whoever looks at the page."""
         self._following = Following(self.activity, fleet.stream.name, fleet.now.config.path)
-        self._followers: dict[anyio.CancelScope, str | None] = {}
+        self._followers: dict[anyio.CancelScope, str] = {}
         files, codes, reading = read_files(), Codes(), frozenset(("GET", "HEAD"))
         self.open_paths = frozenset((ALIVE, READY, EXCHANGE, *files))
         """What needs no token."""
@@ -97,8 +97,8 @@ class Site:
     def _chosen(self, scope: Scope) -> Scope:
         """Return a request to the address of a profile as one that has chosen it."""
         profiles = self._upstream.fleet.now.config.settings.profiles
-        grant: Token | None = scope.get(GRANT)
-        bound = grant and grant.profile
+        identity: Identity = scope.get(IDENTITY, OPERATOR)
+        bound = identity.profile
         only = bound or self._profile
         if bound is not None and self._profile not in (None, bound):
             return {**scope, "path": ""}
@@ -107,14 +107,14 @@ class Site:
         chosen = profile_at(scope["path"], profiles, only)
         if chosen is None:
             return scope
-        owner = Owner(chosen.profile, grant and grant.digest)
+        owner = Owner(chosen.profile, identity.key)
         return {**scope, "path": PROTOCOL, PROFILE: chosen.profile, OWNER: owner}
 
     def part_with(self, grants: Collection[str]) -> None:
         """End what was begun by tokens that open nothing any more."""
         self.endpoint.part_with(grants)
-        for follower, grant in tuple(self._followers.items()):
-            if grant in grants:
+        for follower, key in tuple(self._followers.items()):
+            if key in grants:
                 follower.cancel()
 
     async def drain(self, patience: float) -> None:
@@ -134,8 +134,7 @@ class Site:
 
     async def _follow(self, scope: Scope, receive: Receive, send: Send) -> None:
         with anyio.CancelScope() as follower:
-            grant: Token | None = scope.get(GRANT)
-            self._followers[follower] = grant and grant.digest
+            self._followers[follower] = scope.get(IDENTITY, OPERATOR).key
             try:
                 await self._following(scope, receive, send)
             finally:
