@@ -13,6 +13,7 @@ from pydantic import (
 from aggregator.config import kinds, values
 from aggregator.config.audit_form import AuditForm
 from aggregator.config.clients_form import NamedClient
+from aggregator.config.http_form import Door, HttpForm
 from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
 from aggregator.config.names_form import NamesForm, told_apart
 from aggregator.config.notation import (
@@ -114,6 +115,10 @@ class ServerForm(Sheet):
     oauth: Annotated[OAuthForm | None, BeforeValidator(parse_login), AlsoABoolean()] = Field(
         None,
         description="How to log in to it, where it does not say so itself; false for never.",
+    )
+    shared: bool = Field(
+        False,
+        description="Whether others than you may use it in your name, where it has your login.",
     )
     description: str = Field("", description="One line that tells the model what is behind it.")
     always_load: AllOrSome = Field(
@@ -273,6 +278,11 @@ class SettingsForm(Sheet):
     )
     profiles: dict[ProfileName, NamedProfile] = Field(
         {}, description="What kinds of clients see, by the names they are chosen by."
+    )
+    http: Door = Field(
+        HttpForm.model_construct(),
+        description="Who may come in by `serve --http` (`issuer`, `audience`, `access`), and how "
+        "much they may ask.",
     )
 
 

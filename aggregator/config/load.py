@@ -15,6 +15,8 @@ from aggregator.config.clients_form import limits_of, surfaces_of
 from aggregator.config.document import Location, Value, dotted, read_document
 from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import FileForm, SettingsForm, keys
+from aggregator.config.http import Http
+from aggregator.config.http_form import http_of, unknown_profile
 from aggregator.config.inheritance import Environment
 from aggregator.config.keychain import held
 from aggregator.config.profile_form import profile_of
@@ -315,6 +317,7 @@ class _Reading:
                 TOOL_SEARCH_VARIABLE, "must be `true`, `false`, `auto` or `auto:N`"
             ) from None
         apart = {"tool_search", "names", "audit", "skills", "profiles", "tokens", "clients"}
+        apart |= {"http"}
         values = form.model_dump(exclude=_OF_SERVERS | apart)
         audit = form.audit and Audit(
             self._source.resolved(form.audit.file),
@@ -323,6 +326,7 @@ class _Reading:
             form.audit.max_bytes,
         )
         return Settings(
+            http=self._http(form),
             tool_search=given or form.tool_search,
             names=_own_names(form),
             audit=audit,
@@ -333,6 +337,15 @@ class _Reading:
             profiles={name: profile_of(name, each, given) for name, each in form.profiles.items()},
             **values,
         )
+
+    def _http(self, form: SettingsForm) -> Http:
+        if (found := unknown_profile(form.http, form.profiles)) is not None:
+            at, name = found
+            hint = nearest(name, tuple(form.profiles)) or "Name one that is under `profiles`"
+            location = ("http", "access", at, "profile")
+            raise self._source.error(f"`http.access` names no profile: `{name}`", location, hint)
+        ca_file = form.http.ca_file
+        return http_of(form.http, None if ca_file is None else self._source.resolved(ca_file))
 
 
 def _own_names(form: SettingsForm) -> MetaTools:

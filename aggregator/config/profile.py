@@ -15,6 +15,9 @@ from aggregator.config.mode import ToolSearchMode
 from aggregator.config.rules import EVERYTHING, Whose, admits, concerns, covers, rule
 from aggregator.names import spellings
 
+OTHERS = "others:"
+"""What the names begin with of profiles as those see them who do not run us."""
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -44,6 +47,10 @@ class Profile:
     max_result_tokens: int | None = None
     max_loaded: int | None = None
     find: tuple[FoundKind, ...] | None = None
+    max_calls_per_minute: int | None = None
+    max_calls_in_flight: int | None = None
+    personal: bool = True
+    """Whether it shows servers that are used in the name of whoever runs us."""
 
     def is_for(self, client: str) -> bool:
         """Return whether it is for clients that give themselves this name."""
@@ -74,6 +81,21 @@ class Profile:
             return self.always_load
         held = rule(self.always_load, whose)
         return any(held.means(spellings(name, whose.prefix)) for name in names)
+
+
+def for_others(name: str | None) -> str:
+    """Return the name of a profile, or of everything, as those see it who do not run us."""
+    return OTHERS + (name or "")
+
+
+def is_for_others(name: str | None) -> bool:
+    """Whether a name is that of a profile as those see it who do not run us."""
+    return name is not None and name.startswith(OTHERS)
+
+
+def plain(name: str) -> str:
+    """Return the name of a profile, whoever sees it; nothing for that of everything."""
+    return name.removeprefix(OTHERS)
 
 
 def empty(name: str) -> Profile:

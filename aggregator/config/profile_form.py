@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from aggregator.clients import SurfaceChoice
 from aggregator.config import values
+from aggregator.config.http_form import MAX_IN_FLIGHT, MAX_PER_MINUTE
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens
 from aggregator.config.profile import Profile
@@ -74,6 +75,18 @@ class ProfileForm(Sheet):
         None, ge=1, le=10_000, description="As at the top, for this profile."
     )
     find: Kinds | None = Field(None, description="As at the top, for this profile.")
+    max_calls_per_minute: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_PER_MINUTE,
+        description="Calls in a minute of each identity that comes over HTTP.",
+    )
+    max_calls_in_flight: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_IN_FLIGHT,
+        description="Calls at a time of each identity that comes over HTTP.",
+    )
 
 
 NamedProfile = Annotated[ProfileForm, BeforeValidator(_without_keys)]

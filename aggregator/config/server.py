@@ -122,6 +122,7 @@ def settle(draft: Draft, prefix: str, source: Source, shared: Shared) -> ServerC
         client_key=_file(form.client_key, source),
         proxy=form.proxy,
         oauth=_oauth(form.oauth, source),
+        shared=form.shared,
         description=" ".join(form.description.split()),
         always_load=form.always_load,
         allow=form.tools.allow,

@@ -8,11 +8,12 @@ from typing import Literal
 
 from aggregator.clients import SurfaceChoice
 from aggregator.config.audit import Audit
+from aggregator.config.http import Http
 from aggregator.config.kinds import FOUND, FoundKind
 from aggregator.config.limits import NO_LIMITS, Limits
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.oauth import OAuth
-from aggregator.config.profile import Profile
+from aggregator.config.profile import Profile, empty, plain
 from aggregator.config.rules import EVERYTHING, Rule, Whose, admits, rule
 from aggregator.config.tokens import TokenCounter, Tokenizer
 from aggregator.names import RESERVED, MetaTools, ServerName, Spellings, spellings
@@ -102,6 +103,21 @@ class Settings:
     """What our own tools are called."""
     profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     """What kinds of clients see, by the names that they are chosen by."""
+    http: Http = field(default_factory=Http)
+    """How clients over HTTP are treated."""
+
+    def view(self, name: str) -> Profile:
+        """Return what a name stands for: one that the file does not have shows nothing."""
+        own = plain(name)
+        found = self.profiles.get(own) or self.http.views.get(own)
+        if name == own:
+            return found or empty(name)
+        return replace(found or (empty(own) if own else Profile("")), personal=False)
+
+    @property
+    def views(self) -> Collection[str]:
+        """The names of all that kinds of clients see, if it is not everything."""
+        return (*self.profiles, *self.http.views)
 
     def profile_for(self, client: str) -> str | None:
         """Return the profile of clients that give themselves this name, if they have one."""
@@ -149,6 +165,8 @@ class ServerConfig:
     proxy: str | None = field(default=None, repr=False)
     oauth: OAuth | Literal[False] | None = None
     """How to log in to it; `False` if nobody is to, `None` if nothing is said of it."""
+    shared: bool = False
+    """Whether it may be used in the name of whoever runs us by others, too."""
     description: str = ""
     always_load: bool | tuple[str, ...] = False
     """All of its tools, none, or those that match one of these globs."""
@@ -206,6 +224,12 @@ class ServerConfig:
             name.lower() == "authorization" or is_secret(name, value)
             for name, value in self.headers.items()
         )
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it may be used in the name of a person, and so is for nobody else to use."""
+        is_machine = bool(self.oauth) and self.oauth.grant == "client_credentials"
+        return self.may_log_in and not is_machine and not self.shared
 
     def confidential(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the value of each thing it is given that is for nobody to see."""
@@ -364,6 +388,7 @@ _TREATMENT = (
     "reserved",
     "others",
     "description",
+    "shared",
     "always_load",
     "allow",
     "deny",
