@@ -30,6 +30,11 @@ class Origin(NamedTuple):
     """Tells its requests from those of others, and opens nothing."""
     profile: str = ""
     """What it sees, if not all."""
+    identity: str = ""
+    """Who it is: the name of a token, or of somebody that an issuer knows; whoever runs us has
+    none."""
+    issuer: str = ""
+    """Who says that it is, if that is not us."""
 
 
 class Content(NamedTuple):

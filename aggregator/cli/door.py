@@ -37,6 +37,12 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         binding = parse_binding(options.http)
     except BindingError as error:
         raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
+    if options.no_auth and config.settings.http.issuer is not None:
+        raise CommandError(
+            "`--no-auth` lets everybody in, and `http.issuer` only those whom it knows",
+            "Leave out one of them",
+            ExitStatus.USAGE,
+        )
     given = None if options.token_file else environment.variables.get(FROM_ENVIRONMENT)
     token = None if options.no_auth else given or None
     return Access(
@@ -50,6 +56,7 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         stats=stats_of(config, environment),
         shows_arguments=options.show_arguments,
         common=_common(options, binding, environment),
+        asks_issuer=True,
     )
 
 

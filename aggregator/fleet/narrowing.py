@@ -13,6 +13,7 @@ from typing import TypeVar
 from aggregator.catalog import Catalog, Idle, Offers, Pending, Ready, Scale, ServerState, ToolEntry
 from aggregator.clients import SurfaceChoice
 from aggregator.config import Config, ServerConfig, Settings
+from aggregator.config.http import CallLimits
 from aggregator.config.profile import Profile, empty
 from aggregator.exposure import Deferral
 from aggregator.fleet.now import Now, deferral_of, followed, leads_of, missed_tools
@@ -70,8 +71,7 @@ class Narrowing:
 
     def _ruled(self, config: Config) -> "_Rules":
         """Return the rules of a configuration, with what they are known to say."""
-        profile = config.settings.profiles.get(self.name) or empty(self.name)
-        rules = _Rules(profile, config.servers)
+        rules = _Rules(config.settings.view(self.name), config.servers)
         known = (self._rules, self._expected)
         return next((each for each in known if each.is_like(rules)), rules)
 
@@ -131,9 +131,7 @@ class _Rules:
 
     def __init__(self, profile: Profile, servers: Mapping[ServerName, ServerConfig]) -> None:
         self.profile = profile
-        self.shown = {
-            name: server for name, server in servers.items() if profile.shows_server(server.whose)
-        }
+        self.shown = {name: server for name, server in servers.items() if _shows(profile, server)}
         """The servers that exist for it."""
         self._read = {
             name for name, server in self.shown.items() if profile.shows_resources(server.whose)
@@ -247,13 +245,15 @@ class _Rules:
         return verdict
 
 
+def _shows(profile: Profile, server: ServerConfig) -> bool:
+    """Whether a server exists in a profile."""
+    is_for_them = profile.personal or not server.is_personal
+    return is_for_them and profile.shows_server(server.whose)
+
+
 def _config(config: Config, profile: Profile) -> Config:
     """Return a configuration with the servers of a profile alone, and treated as that says."""
-    servers = {
-        name: server
-        for name, server in config.servers.items()
-        if profile.shows_server(server.whose)
-    }
+    servers = {name: each for name, each in config.servers.items() if _shows(profile, each)}
     return replace(config, servers=servers, settings=_settings(config.settings, profile))
 
 
@@ -263,8 +263,10 @@ def _settings(settings: Settings, profile: Profile) -> Settings:
     limit, limits = settings.max_result_tokens, settings.result_limits
     if profile.max_result_tokens is not None:
         limit, limits = profile.max_result_tokens, dict[str, int]()
+    calls = CallLimits(profile.max_calls_per_minute, profile.max_calls_in_flight)
     return replace(
         settings,
+        http=settings.http._replace(limits=calls.otherwise(settings.http.limits)),
         tool_search=profile.tool_search or settings.tool_search,
         surface=profile.surface or settings.surface,
         max_results=profile.max_results or settings.max_results,

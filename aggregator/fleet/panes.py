@@ -178,14 +178,14 @@ class Panes:
 
     def judge(self, entry: ToolEntry) -> None:
         """Find out ahead what each profile says of a tool."""
-        for name in self._look().config.settings.profiles:
+        for name in {*self._look().config.settings.views, *self._narrowings}:
             self._narrowing(name).judge(entry)
 
     def expect(self, config: Config, entries: Iterable[ToolEntry]) -> Generator[None, None, None]:
         """Find out what the profiles of another configuration say of tools, in small steps."""
         known = tuple(entries)
-        for name in self._narrowings.keys() & config.settings.profiles.keys():
-            yield from self._narrowings[name].expect(config, known)
+        for narrowing in tuple(self._narrowings.values()):
+            yield from narrowing.expect(config, known)
 
     async def run(self) -> None:
         """Keep each pane in step with what is known, from when somebody looks through it."""

@@ -38,6 +38,7 @@ class DoorSession(Session):
             stats=told["stats"] and Path(told["stats"]),
             shows_arguments=told["shows_arguments"],
             profile=told["profile"],
+            asks_issuer=told["asks_issuer"],
             keys=Keys(ring and Ring(Path(ring[0]), ring[1])),
         )
         listener = Listener(access, socket.socket(fileno=os.dup(self._line.descriptors[0])))

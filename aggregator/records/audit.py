@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aggregator.config.audit import Audit
-from aggregator.events import CallEnded
+from aggregator.events import CallEnded, Origin
 from aggregator.json import JsonObject, is_array, is_object
 from aggregator.records.segments import append_lines
 from aggregator.secrecy import Redaction
@@ -120,6 +120,7 @@ def _line(entry: Entry, redact: Redaction) -> dict[str, Any]:
         "at": _moment(event.at),
         "client": event.origin.client,
         "session": event.origin.session,
+        **_whom(event.origin),
         "server": event.server or event.meant,
         # What does not exist is whatever somebody wrote.
         "tool": event.tool if event.server else redact(event.tool),
@@ -134,6 +135,12 @@ def _line(entry: Entry, redact: Redaction) -> dict[str, Any]:
     elif arguments is not None:
         line["arguments"] = _redacted(arguments, redact, MAX_DEPTH)
     return line
+
+
+def _whom(origin: Origin) -> dict[str, str]:
+    """Return who called, where it is not whoever runs us."""
+    told = {"identity": origin.identity, "issuer": origin.issuer, "profile": origin.profile}
+    return {key: value for key, value in told.items() if value}
 
 
 def _text(value: object) -> bytes:

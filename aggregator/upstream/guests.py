@@ -6,6 +6,7 @@ from functools import partial
 
 import mcp_types as types
 
+from aggregator.config.profile import for_others
 from aggregator.eras import Era
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject
@@ -26,6 +27,7 @@ from aggregator.upstream.caller import (
     visitor_of,
 )
 from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.identity import identity_of
 from aggregator.upstream.links import Links
 from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.outlooks import Outlooks
@@ -78,7 +80,7 @@ class Guests:
         """Say who asks, and what is known now."""
         conversation = self.conversation(ctx)
         caller = ContextCaller(ctx, conversation)
-        can_log_in = self._logging_in.is_for(caller.capabilities, caller.is_near)
+        can_log_in = self._logging_in.is_for(caller.capabilities, caller.identity, caller.is_near)
         outlook = self._outlooks.of(conversation.profile, can_log_in=can_log_in)
         given = None if ctx.request_id is None else self._given.pop(ctx.request_id, None)
         now = outlook(self._fleet.now)
@@ -113,9 +115,14 @@ class Guests:
         )
 
     def profile(self, ctx: Context, client: str) -> str | None:
-        """Return what a client sees: as chosen where it came in, or else by its name."""
+        """Return what a client sees: as chosen where it came in, or else by its name.
+
+        Who does not run us sees no server that is used in the name of whoever does.
+        """
         chosen = chosen_profile(ctx)
-        return self._fleet.now.config.settings.profile_for(client) if chosen is None else chosen
+        if chosen is None:
+            chosen = self._fleet.now.config.settings.profile_for(client)
+        return chosen if identity_of(ctx.request).is_operator else for_others(chosen)
 
     def watcher(self, profile: str | None) -> Watcher:
         """Return who is told of changes that clients of a profile see."""
@@ -150,6 +157,8 @@ class Guests:
             watcher=self.watcher(profile),
             known_relist=self._recollection.relists(client),
             capabilities=introduced(ctx),
-            can_log_in=self._logging_in.is_for(introduced(ctx), lambda: is_near(ctx.request)),
+            can_log_in=self._logging_in.is_for(
+                introduced(ctx), identity_of(ctx.request), lambda: is_near(ctx.request)
+            ),
             remembered=() if visitor is None else self._recollection.loaded(client, visitor),
         )

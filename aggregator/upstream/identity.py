@@ -25,6 +25,10 @@ class Identity(NamedTuple):
     """What alone it may see, where that was settled with what it shows."""
     issuer: str = ""
     """Who says so, if that is somebody else."""
+    scopes: frozenset[str] | None = None
+    """What it was given there, by which it is settled what it sees."""
+    expires: float | None = None
+    """When that is no longer said, in seconds since the epoch."""
 
     @property
     def is_operator(self) -> bool:

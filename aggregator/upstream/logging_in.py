@@ -20,6 +20,7 @@ from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.toolsearch.wording import counted, listed
 from aggregator.upstream.forwarding import Forwarding
+from aggregator.upstream.identity import Identity
 from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.request import Request
 from aggregator.upstream.seal import Binding
@@ -41,9 +42,15 @@ class LoggingIn:
         self._visits = None if home is None else Visits(home)
         self._yard = yard
 
-    def is_for(self, capabilities: JsonObject, is_near: Callable[[], bool]) -> bool:
-        """Whether a client can show its person a page that only this machine can open."""
-        return can_be_asked(capabilities, ELICITATION, {"mode": "url"}) and is_near()
+    def is_for(
+        self, capabilities: JsonObject, identity: Identity, is_near: Callable[[], bool]
+    ) -> bool:
+        """Whether a client can show its person a page that only this machine can open.
+
+        Who does not run us logs nobody in: what others do would go to an account of theirs.
+        """
+        can_show = can_be_asked(capabilities, ELICITATION, {"mode": "url"})
+        return can_show and identity.is_operator and is_near()
 
     async def answer(self, entry: ToolEntry, request: Request) -> dict[str, Any]:
         """Have a person log in to a server, and say what it offers then.

@@ -42,9 +42,8 @@ class Outlooks:
         inviting = Inviting()
 
         def outlook(now: Now) -> Now:
-            chosen = None if profile is None else now.config.settings.profiles.get(profile)
             # To log in changes something.
-            is_reading = chosen is not None and chosen.read_only
+            is_reading = profile is not None and now.config.settings.view(profile).read_only
             return narrowed(now) if is_reading else inviting(narrowed(now))
 
         return outlook

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from aggregator import __version__
 from aggregator.catalog import ToolEntry
+from aggregator.config.profile import is_for_others
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
 from aggregator.eras import Era
@@ -183,7 +184,7 @@ class Upstream(Server[Any]):
 
     def _channel_subjects(self, profile: str | None, channel: Channel) -> Sequence[Subject]:
         return self._subjects(
-            self._guests.stranger("modern", profile=profile, can_log_in=True),
+            self._guests.stranger("modern", profile=profile, can_log_in=not is_for_others(profile)),
             tools=channel.telling(TOOLS),
             prompts=channel.telling(PROMPTS),
             resources=channel.telling(RESOURCES),
@@ -342,10 +343,11 @@ class Upstream(Server[Any]):
     def _is_open(self, entry: ToolEntry) -> bool:
         """Whether every client may see a tool."""
         now, panes = self.fleet.now, self.fleet.panes
-        return all(
-            entry.name in panes.seen(name, now).catalog.entries
-            for name in now.config.settings.profiles
-        )
+        server = now.config.servers.get(entry.server)
+        if server is None or server.is_personal:
+            return False
+        views = now.config.settings.views
+        return all(entry.name in panes.seen(name, now).catalog.entries for name in views)
 
     def _introduced(self, ctx: Context, result: HandlerResult) -> HandlerResult:
         """Tell a client how it will reach tools, by its era and its name."""

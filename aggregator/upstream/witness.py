@@ -9,6 +9,7 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import ToolEntry
+from aggregator.config.profile import plain
 from aggregator.downstream.questions import is_input_required
 from aggregator.errors import ERROR_META, CallError
 from aggregator.events import (
@@ -175,12 +176,15 @@ class _Call(Sight):
 def origin_of(request: Request, stream: Stream) -> Origin:
     """Return whose request it is, without what would open anything."""
     conversation = request.conversation
-    client, profile = conversation.client[:MAX_TEXT], conversation.profile or ""
+    client, profile = conversation.client[:MAX_TEXT], plain(conversation.profile or "")
+    identity = request.caller.identity
     if conversation.has_memory:
-        return Origin(client, f"{stream.name}-{conversation.number}", profile)
-    # All that is known of it is where it comes from and what it shows, which is a secret.
-    party = repr((stream.name, request.caller.party)).encode()
-    return Origin(client, f"{stream.name}-{sha256(party).hexdigest()[:12]}", profile)
+        session = f"{stream.name}-{conversation.number}"
+    else:
+        # All that is known of it is where it comes from and what it shows, which is a secret.
+        party = repr((stream.name, request.caller.party)).encode()
+        session = f"{stream.name}-{sha256(party).hexdigest()[:12]}"
+    return Origin(client, session, profile, identity.name, identity.issuer)
 
 
 def _answer(result: Result, redact: Callable[[], Redaction]) -> Answer:

@@ -1,9 +1,9 @@
-// An authorisation server that is not ours: `node provider.mjs PORT RESOURCE`, in the directory
+// An authorisation server that is not ours: `node provider.mjs PORT RESOURCE SCOPE`, in the directory
 // where npm has put oidc-provider. It rotates refresh tokens and asks for PKCE.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const [port, resource] = process.argv.slice(2);
+const [port, resource, scope] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
 const require = createRequire(`${process.cwd()}/package.json`);
 const { default: Provider } = await import(pathToFileURL(require.resolve("oidc-provider")).href);
@@ -16,14 +16,14 @@ const provider = new Provider(issuer, {
       defaultResource: () => resource,
       useGrantedResource: () => true,
       getResourceServerInfo: () => ({
-        scope: "use",
+        scope,
         audience: resource,
         accessTokenFormat: "jwt",
         jwt: { sign: { alg: "RS256" } },
       }),
     },
   },
-  scopes: ["openid", "offline_access", "use"],
+  scopes: ["openid", "offline_access", ...scope.split(" ")],
   pkce: { required: () => true },
   rotateRefreshToken: true,
   issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed("refresh_token"),

@@ -1,9 +1,5 @@
 """The whole login once with what is not ours: a certified authorisation server, a real browser."""
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,24 +9,20 @@ import anyio
 import httpx2
 import jwt
 import pytest
-from anyio.streams.buffered import BufferedByteReceiveStream
 from starlette.types import Receive, Scope, Send
 
 from tests.login.authority import Authority, World
 from tests.login.chromium import browsing, find_chromium
 from tests.login.logins import logins_in, server_at
+from tests.login.provider import installed, provider
 from tests.login.test_inside import ABLE, aggregator_for, called, text
 from tests.loopback.door import NO_CERTIFICATES
-from tests.loopback.web import answer, listening, manager_of, web
+from tests.loopback.web import answer, manager_of, web
 from tests.patience import PATIENCE
 from tests.peers import Peer
 from tests.raw import raw_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-PACKAGE = "oidc-provider@9.13.3"
-PROVIDER = Path(__file__).with_name("provider.mjs")
-INSTALLING = 120.0
 
 
 @pytest.fixture
@@ -41,37 +33,8 @@ def browser() -> str:
 
 @pytest.fixture
 def package(browser: str) -> Path:
-    """Return where npm has put the authorisation server, outside the repository."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("there is no npm here")
-    named = os.environ.get("OIDC_CACHE", Path(tempfile.gettempdir()) / "mcp-oidc-provider")
-    cache = Path(named)
-    if (cache / "node_modules/oidc-provider/package.json").exists():
-        return cache
-    cache.mkdir(parents=True, exist_ok=True)
-    command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(cache), PACKAGE]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=INSTALLING)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        pytest.skip("npm could not install oidc-provider")
-    return cache
-
-
-@asynccontextmanager
-async def provider(package: Path, resource: str) -> AsyncGenerator[str, None]:
-    """Run the authorisation server; give who it is."""
-    with listening() as free:
-        port = free.getsockname()[1]
-    command = ["node", str(PROVIDER), str(port), resource]
-    async with await anyio.open_process(command, cwd=package, stderr=subprocess.DEVNULL) as process:
-        try:
-            assert process.stdout is not None
-            said = BufferedByteReceiveStream(process.stdout)
-            assert await said.receive_until(b"ready\n", 10_000) is not None
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
+    """Return where the authorisation server is; it is of no use without a browser."""
+    return installed()
 
 
 class Resource:

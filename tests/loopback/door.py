@@ -97,6 +97,7 @@ async def door(
         stats=stats,
         shows_arguments=shows_arguments,
         common=common,
+        asks_issuer=True,
     )
     if common is not None:
         options["replica"] = common.replica

@@ -54,6 +54,7 @@ from aggregator.upstream.http.reply import Headers, Reply
 from aggregator.upstream.http.session import HERE, Introduction, Place, Session
 from aggregator.upstream.http.sessions import Owner, Sessions
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
+from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 
 LISTEN = "subscriptions/listen"
@@ -108,6 +109,8 @@ class Endpoint:
         """Whose the requests are that belong to no session, with which they would end."""
         self._arriving: dict[object, Owner] = {}
         """Whose the requests are of which the body is not there yet."""
+        self._until: dict[Exchange | Listening, float] = {}
+        """When whoever listens has to show anew who it is, in seconds since the epoch."""
         self._is_leaving = False
         self._settled = Signal()
 
@@ -141,6 +144,19 @@ class Endpoint:
         for arriving, owner in tuple(self._arriving.items()):
             if owner.grant in grants:
                 del self._arriving[arriving]
+
+    @property
+    def grants(self) -> frozenset[str]:
+        """By whom something was begun that has not ended."""
+        sessions = (session.owner for session in self.sessions.known())
+        owners = (*sessions, *self._owners.values(), *self._arriving.values())
+        return frozenset(owner.grant for owner in owners)
+
+    def part_with_overdue(self, now: float) -> None:
+        """Hang up on whoever listens by the word of an issuer that counts no longer."""
+        for exchange, until in tuple(self._until.items()):
+            if until <= now:
+                exchange.stop("closed")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -228,7 +244,9 @@ class Endpoint:
         self._owners[exchange] = _owner(scope)
         try:
             with (
-                self._answering(exchange, reply, lasts=message.method == LISTEN),
+                self._answering(
+                    exchange, reply, lasts=message.method == LISTEN, until=_until(scope)
+                ),
                 presence(scope).telling(partial(exchange.stop, "gone")),
             ):
                 await self._modern.answer(exchange, route, reply)
@@ -347,7 +365,7 @@ class Endpoint:
         with (
             self.sessions.used(session),
             session.heard_on(reply, listening),
-            self._answering(listening, reply, lasts=True),
+            self._answering(listening, reply, lasts=True, until=_until(scope)),
             presence(scope).telling(partial(listening.stop, "gone")),
         ):
             await reply.begin()
@@ -356,16 +374,24 @@ class Endpoint:
 
     @contextmanager
     def _answering(
-        self, exchange: "Exchange | Listening", reply: Reply, *, lasts: bool = False
+        self,
+        exchange: "Exchange | Listening",
+        reply: Reply,
+        *,
+        lasts: bool = False,
+        until: float | None = None,
     ) -> Generator[None, None, None]:
         """Know of a request for the length of the block; one that lasts is not waited for."""
         self._under_way[exchange] = lasts
+        if lasts and until is not None:
+            self._until[exchange] = until
         self._pulse.keep(reply)
         try:
             yield
         finally:
             self._pulse.release(reply)
             del self._under_way[exchange]
+            self._until.pop(exchange, None)
             if self._is_leaving:
                 self._settled.send()
 
@@ -378,6 +404,12 @@ def _opens(message: JSONRPCRequest, given: Given) -> bool:
 def _owner(scope: Scope) -> Owner:
     """Return whose a request is, as the door has found it."""
     return scope.get(OWNER, NOBODY)
+
+
+def _until(scope: Scope) -> float | None:
+    """Return until when it is known whose a request is, if not for good."""
+    identity: Identity = scope.get(IDENTITY, OPERATOR)
+    return identity.expires
 
 
 def _check_length(length: bytes) -> None:

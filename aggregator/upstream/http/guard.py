@@ -13,6 +13,7 @@ from http import HTTPStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aggregator.upstream.http.admission import Admission
+from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
 from aggregator.upstream.http.refusal import Refusal
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.identity import IDENTITY
@@ -101,8 +102,9 @@ class Guard:
         if scope["type"] != "http":
             return
         found = refusal(scope["headers"], self._policy, address=_address(scope))
-        if found is None and scope["path"] not in self._open_paths:
-            judged = self._admission.judge(_all(scope["headers"], b"authorization"))
+        if found is None and not self._is_open(scope["path"]):
+            given = _all(scope["headers"], b"authorization")
+            judged = await self._admission.judge(given, scope["path"])
             if isinstance(judged, Refusal):
                 found = judged
             else:
@@ -114,6 +116,10 @@ class Guard:
         else:
             self._tell(found)
             await found.response()(scope, receive, send)
+
+    def _is_open(self, path: str) -> bool:
+        """Whether whoever asks for it may know."""
+        return path in self._open_paths or path.startswith(WELL_KNOWN)
 
     def _tell(self, found: Refusal) -> None:
         """Log each kind of refusal once: whoever is refused may try for ever."""

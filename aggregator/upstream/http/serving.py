@@ -1,6 +1,7 @@
 """Serve clients over HTTP: listen, let in, and leave in good order."""
 
 import socket
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,10 +13,12 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from aggregator.clients.client import FROM_ENVIRONMENT
+from aggregator.config.http import Http
 from aggregator.descriptors import limit
 from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
+from aggregator.upstream.http.issuer.reading import LEEWAY
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
 from aggregator.upstream.http.replicas.common import Common
@@ -66,6 +69,8 @@ class Access:
     """Whether the page shows what calls are given."""
     common: Common | None = None
     """What this process has in common with others that serve the same clients, if there are any."""
+    asks_issuer: bool = False
+    """Whether people come in by the word of the issuer that the file names, if it does."""
 
 
 class Listener:
@@ -97,20 +102,22 @@ class Listener:
 
     async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
         """Serve clients until we are told to stop."""
-        access = self._access
+        access, look = self._access, self._look(upstream)
         site = Site(
             upstream,
             access.max_sessions,
             access.stats,
             shows_arguments=access.shows_arguments,
             profile=access.profile,
+            http=look,
         )
         files = limit()
         strangers = Strangers.among(files)
+        admission = Admission(self._token, access.keys, look)
         guard = Guard(
             site,
             Policy.of(self.binding.host, self.binding.port, names=access.names),
-            Admission(self._token, access.keys),
+            admission,
             open_paths=site.open_paths,
             strangers=strangers,
         )
@@ -125,11 +132,18 @@ class Listener:
                 group.start_soon(_serve, server, self._socket, stop)
                 self.greet()
                 async with anyio.create_task_group() as watching:
-                    watching.start_soon(_follow, access, site)
+                    watching.start_soon(_follow, access, site, look)
+                    watching.start_soon(admission.run)
                     await stop.wait()
                     watching.cancel_scope.cancel()
                 await site.drain(DRAIN_TIME)
                 server.should_exit = True
+
+    def _look(self, upstream: Upstream) -> Callable[[], Http]:
+        """Return what says how clients are treated, as the file has it at each moment."""
+        if not self._access.asks_issuer:
+            return Http
+        return lambda: upstream.fleet.now.config.settings.http
 
     @property
     def descriptor(self) -> int:
@@ -147,6 +161,7 @@ class Listener:
             "stats": access.stats and str(access.stats),
             "shows_arguments": access.shows_arguments,
             "profile": access.profile,
+            "asks_issuer": access.asks_issuer,
             "ring": access.keys.place,
         }
 
@@ -185,18 +200,25 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _follow(access: Access, site: Site) -> None:
-    """Part with whoever came in by a token that has been revoked, or has expired."""
+async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
+    """Part with whoever came in by a token that has been revoked or has expired.
+
+    So it is with those whom an issuer knows, once the file says of it something else.
+    """
     keys, common = access.keys, access.common
-    valid = keys.valid
+    valid, issuer = keys.valid, look().issuer
     while True:
         await anyio.sleep(LOOK)
         keys.look()
         if common is not None:
             common.keys.look()
         before, valid = valid, keys.valid
-        if gone := before - valid:
+        known, issuer = issuer, look().issuer
+        # Who has neither a token with a name nor our own is known by the issuer.
+        strangers = frozenset[str]() if issuer == known else site.endpoint.grants - valid - {""}
+        if gone := (before - valid) | strangers:
             site.part_with(gone)
+        site.endpoint.part_with_overdue(time.time() - LEEWAY)
 
 
 async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> None:

@@ -16,16 +16,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from aggregator.catalog import Pending
+from aggregator.config.http import Http
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.binding import PROTOCOL
 from aggregator.upstream.http.endpoint import OWNER, Endpoint
+from aggregator.upstream.http.issuer.challenges import WELL_KNOWN, metadata
 from aggregator.upstream.http.page.activity import Activity, Confided
 from aggregator.upstream.http.page.codes import CODE, EXCHANGE, Codes
 from aggregator.upstream.http.page.files import read_files
 from aggregator.upstream.http.page.following import ACTIVITY, Following
 from aggregator.upstream.http.page.saved import STATS, Saved
-from aggregator.upstream.http.profiles import profile_at
+from aggregator.upstream.http.profiles import chosen_for, hears_of_all
+from aggregator.upstream.http.refusal import Refusal
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
 from aggregator.upstream.server import Upstream
@@ -42,6 +45,8 @@ MAX_SESSIONS = 1000
 
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_READING = frozenset(("GET", "HEAD"))
+
 
 class Site:
     """Answers requests that have been let in, and knows which are under way."""
@@ -54,8 +59,10 @@ class Site:
         *,
         shows_arguments: bool = False,
         profile: str | None = None,
+        http: Callable[[], Http] = Http,
     ) -> None:
         self._upstream = upstream
+        self._http = http
         self._profile = profile
         """What all clients see, if there is no choice."""
         self.metrics = Metrics()
@@ -66,7 +73,7 @@ class Site:
         """Hears what happens, for whoever looks at the page."""
         self._following = Following(self.activity, fleet.stream.name, fleet.now.config.path)
         self._followers: dict[anyio.CancelScope, str] = {}
-        files, codes, reading = read_files(), Codes(), frozenset(("GET", "HEAD"))
+        files, codes, reading = read_files(), Codes(), _READING
         self.open_paths = frozenset((ALIVE, READY, EXCHANGE, *files))
         """What needs no token."""
         self.routes: Mapping[str, tuple[frozenset[str], Answering]] = {
@@ -85,8 +92,12 @@ class Site:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        scope = self._chosen(scope)
-        methods, endpoint = self.routes.get(scope["path"], (frozenset[str](), _nowhere))
+        chosen = self._chosen(scope)
+        if isinstance(chosen, Refusal):
+            await chosen.response()(scope, receive, send)
+            return
+        scope = chosen
+        methods, endpoint = self._route(scope["path"])
         if methods and scope["method"] not in methods:
             allowed = {"allow": ", ".join(sorted(methods))}
             endpoint = Response(status_code=HTTPStatus.METHOD_NOT_ALLOWED, headers=allowed)
@@ -94,19 +105,25 @@ class Site:
             endpoint = _leaving
         await endpoint(scope, receive, send)
 
-    def _chosen(self, scope: Scope) -> Scope:
-        """Return a request to the address of a profile as one that has chosen it."""
-        profiles = self._upstream.fleet.now.config.settings.profiles
+    def _route(self, path: str) -> tuple[frozenset[str], Answering]:
+        if path.startswith(WELL_KNOWN):
+            return _READING, self._described
+        return self.routes.get(path, (frozenset[str](), _nowhere))
+
+    def _chosen(self, scope: Scope) -> Scope | Refusal:
+        """Return a request to an address as one for what whoever asks sees there."""
+        config, path = self._upstream.fleet.now.config, scope["path"]
         identity: Identity = scope.get(IDENTITY, OPERATOR)
-        bound = identity.profile
-        only = bound or self._profile
-        if bound is not None and self._profile not in (None, bound):
-            return {**scope, "path": ""}
-        if only is not None and scope["path"] in OF_ALL:
-            return {**scope, "path": ""}
-        chosen = profile_at(scope["path"], profiles, only)
-        if chosen is None:
+        if path in OF_ALL:
+            is_told = hears_of_all(identity, config, self._profile)
+            return scope if is_told else {**scope, "path": ""}
+        if path != PROTOCOL and not path.startswith(f"{PROTOCOL}/"):
             return scope
+        chosen = chosen_for(identity, path, config, self._profile)
+        if isinstance(chosen, Refusal):
+            return chosen
+        if chosen is None:
+            return {**scope, "path": ""}
         owner = Owner(chosen.profile, identity.key)
         return {**scope, "path": PROTOCOL, PROFILE: chosen.profile, OWNER: owner}
 
@@ -131,6 +148,13 @@ class Site:
                 await _declined(version or "")(scope, receive, send)
                 return
         await self.endpoint(scope, receive, send)
+
+    async def _described(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say whose word is taken here for who somebody is, if anybody's is."""
+        issuer = self._http().issuer
+        told = None if issuer is None else metadata(issuer, scope["path"])
+        response = _nowhere if told is None else JSONResponse(told)
+        await response(scope, receive, send)
 
     async def _follow(self, scope: Scope, receive: Receive, send: Send) -> None:
         with anyio.CancelScope() as follower:

@@ -187,7 +187,8 @@ class _Excerpt:
 
 def _whose(at: float, origin: Origin) -> Fact:
     client = on_one_line(origin.client)
-    return {"at": round(at, 3), "client": client, "session": origin.session}
+    told = {"at": round(at, 3), "client": client, "session": origin.session}
+    return {**told, "identity": on_one_line(origin.identity)} if origin.identity else told
 
 
 def _list(event: ListServed) -> Fact | None:

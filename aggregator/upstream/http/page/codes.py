@@ -20,7 +20,7 @@ from anyio import to_thread
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from aggregator.upstream.http.guard import presented
+from aggregator.upstream.http.admission import presented
 from aggregator.upstream.http.page.files import HEADERS
 
 CODE = "/code"
