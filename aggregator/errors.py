@@ -19,6 +19,7 @@ AggregatorError
     ├── WrongEraError           its server could not ask its question       (.server, .is_mended)
     ├── UnauditedError          it could not be written down, and must be   (.reason)
     ├── CrowdedError            too many clients have a process of its own  (.server)
+    ├── OverLimitError          whoever calls has made too many calls       (.seconds)
     └── BusyError               its server has too many calls in hand       (.server)
 
 Each class builds its own message from facts and keeps the facts as attributes.
@@ -27,6 +28,7 @@ Programs read the facts: a result that tells of an error has them in its `_meta`
 """
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import ClassVar
 
 from aggregator.glyphs import on_one_line
@@ -341,6 +343,38 @@ class CrowdedError(CallError):
             "processes run already. The tool was not run; try again when other clients have left"
         )
         self.server = server
+
+
+class OverLimitError(CallError):
+    """Whoever calls has made as many calls as it may."""
+
+    kind = "over-limit"
+
+    def __init__(
+        self, seconds: float, *, per_minute: int | None = None, in_flight: int | None = None
+    ) -> None:
+        self.seconds = max(1, ceil(seconds))
+        if per_minute is not None:
+            message = (
+                f"You have made {per_minute} {_calls(per_minute)} in the last minute, which is as "
+                f"many as you may. Nothing was run; wait {self.seconds} s, and go on with fewer"
+            )
+        else:
+            message = (
+                f"{in_flight} {_calls(in_flight)} of yours {'is' if in_flight == 1 else 'are'} "
+                "under way, which is as many as you may have at a time. "
+                "Nothing was run; wait for the answer to one of them, then call again"
+            )
+        super().__init__(message)
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """When it is worth trying again."""
+        return {**super().facts, "retryAfter": self.seconds}
+
+
+def _calls(number: int | None) -> str:
+    return "call" if number == 1 else "calls"
 
 
 class BusyError(CallError):

@@ -94,6 +94,14 @@ class Calls:
         limit = limit_for(request)
         return await self._guard.fitted(result, request, entry, limit) if limit else result
 
+    def turn_away(self, request: Request, error: CallError) -> dict[str, Any]:
+        """Answer a call that is not even looked at."""
+        with self._witness.see_call(request) as sight:
+            sight.note(CallRequest(request.params["name"], {}), None)
+            result = failure(error)
+            sight.answered(result)
+        return result
+
     async def _bound(self, request: Request, note: Note) -> "_Bound | dict[str, Any]":
         """Return where a call goes, once that can be known, or the answer if it goes nowhere."""
         if (resumed := await self._logging_in.resumed(request)) is not None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -20,11 +21,12 @@ from aggregator.config.profile import is_for_others
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
 from aggregator.eras import Era
-from aggregator.errors import ERROR_META, ElsewhereError
+from aggregator.errors import ERROR_META, ElsewhereError, OverLimitError
 from aggregator.fleet.fleet import Fleet
 from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
 from aggregator.upstream import listing, prompts, resources
+from aggregator.upstream.allowances import UNLIMITED, Allowances
 from aggregator.upstream.announcing import Subject, announce
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import (
@@ -68,6 +70,8 @@ NAME = "aggregator"
 
 Look = Callable[[Request], dict[str, Any]]
 """Answers from what is known."""
+
+_FREE = nullcontext()
 
 EVERYTHING_CHANGES = NotificationOptions(
     prompts_changed=True, resources_changed=True, tools_changed=True
@@ -131,6 +135,8 @@ class Upstream(Server[Any]):
         )
         self.conversations = audience.conversations
         self._lobby = audience.lobby
+        self.allowances = Allowances()
+        """How much each identity has asked."""
         self.asked = anyio.Event()
         """Set once a client has fetched its list of tools, or asks for what only servers have."""
         self._at_once: Mapping[str, Look] = {
@@ -296,12 +302,25 @@ class Upstream(Server[Any]):
         if admitted is None:
             return dict(QUESTION)
         request = admitted
-        if method == "tools/call":
-            request.conversation.called()
-            now = request.now
-            if now.own_tool(request.params["name"]) == now.own_names.search:
-                return await self._search(request)
-        return await self._answers[method](request)
+        try:
+            with self._allowance(request):
+                if method == "tools/call":
+                    request.conversation.called()
+                    now = request.now
+                    if now.own_tool(request.params["name"]) == now.own_names.search:
+                        return await self._search(request)
+                return await self._answers[method](request)
+        except OverLimitError as error:
+            if method == "tools/call":
+                return self._calls.turn_away(request, error)
+            raise MCPError(types.INTERNAL_ERROR, str(error), dict(error.facts)) from error
+
+    def _allowance(self, request: Request) -> AbstractContextManager[None]:
+        """Return what counts a request for whoever asks, where that is limited."""
+        limits, holder = request.now.config.settings.http.limits, request.caller.identity.holder
+        if not holder or limits == UNLIMITED:
+            return _FREE
+        return self.allowances.spent(holder, limits)
 
     def acknowledge(self, given: Mapping[types.RequestId, Sequence[JsonObject]]) -> None:
         """Take note of the tools that a client was given before us, by its requests for them."""

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import ceil
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aggregator.upstream.allowances import Allowances
 from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
 from aggregator.upstream.http.refusal import Refusal
@@ -86,12 +88,14 @@ class Guard:
         app: ASGIApp,
         policy: Policy,
         admission: Admission,
+        allowances: Allowances,
         *,
         open_paths: Iterable[str] = (),
         strangers: Strangers | None = None,
     ) -> None:
         self._app = app
         self._admission = admission
+        self._allowances = allowances
         self._strangers = strangers
         self._policy = policy
         self._open_paths = frozenset(open_paths)
@@ -107,6 +111,8 @@ class Guard:
             judged = await self._admission.judge(given, scope["path"])
             if isinstance(judged, Refusal):
                 found = judged
+            elif scope["method"] == "POST" and (wait := self._allowances.barred(judged.holder)):
+                found = _too_many(wait)
             else:
                 scope[IDENTITY] = judged
                 if self._strangers is not None and scope.get("client"):
@@ -126,6 +132,16 @@ class Guard:
         if found.advice not in self._told and len(self._told) < MAX_TOLD:
             self._told.add(found.advice)
             logger.warning("a request was answered %d: %s", found.status, found.advice)
+
+
+def _too_many(seconds: float) -> Refusal:
+    """Refuse somebody who goes on although every call of theirs was."""
+    return Refusal(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "You have been told to wait",
+        "it is of an identity that goes on calling after it was told that these are too many",
+        retry_after=ceil(seconds),
+    )
 
 
 def _two_lengths(headers: Headers) -> Refusal | None:

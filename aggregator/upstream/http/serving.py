@@ -118,6 +118,7 @@ class Listener:
             site,
             Policy.of(self.binding.host, self.binding.port, names=access.names),
             admission,
+            upstream.allowances,
             open_paths=site.open_paths,
             strangers=strangers,
         )
