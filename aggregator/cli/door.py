@@ -1,7 +1,7 @@
 """A door that clients come in by over HTTP, as commands open one."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -45,19 +45,35 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         )
     given = None if options.token_file else environment.variables.get(FROM_ENVIRONMENT)
     token = None if options.no_auth else given or None
+    keys = _keys(options, config, environment)
     return Access(
         binding,
         None if options.no_auth or token else _token_file(options, environment),
         token,
         tuple(options.allow_host),
         options.profile,
-        keys=_keys(options, config, environment),
+        keys=keys,
         say=environment.note,
         stats=stats_of(config, environment),
         shows_arguments=options.show_arguments,
         common=_common(options, binding, environment),
         asks_issuer=True,
+        takes_token=config.settings.http.issuer is None or config.settings.http.local_token,
+        notes=tuple(_notes(config, has_others=bool(keys.valid))),
     )
+
+
+def _notes(config: Config, *, has_others: bool) -> Iterator[str]:
+    """Yield what whoever opens a door to others is to know."""
+    issuer = config.settings.http.issuer
+    if issuer is not None:
+        yield f"people log in at `{issuer.name}`"
+    personal = [f"`{name}`" for name, server in config.enabled.items() if server.is_personal]
+    if personal and (issuer is not None or has_others):
+        yield (
+            f"only you see {', '.join(personal)}, which may have your login; "
+            "`shared: true` under a server shows it to others"
+        )
 
 
 def serve_door(

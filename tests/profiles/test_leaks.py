@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.eras import Era
 from aggregator.upstream.server import Upstream
-from tests.profiles.world import BARE, NARROW, SECRETS, World, written_skill
+from tests.profiles.world import BARE, NARROW, SECRETS, WHO, World, written_skill
 from tests.raw import Json, RawClient, raw_client
 
 pytestmark = pytest.mark.anyio
@@ -141,23 +141,26 @@ async def taken(client: RawClient, method: str, params: Json) -> str:
     return EDITION.sub("EDITION", SECOND.sub("SOME TIME", repr(answer).replace("\\'", "'")))
 
 
-async def all_taken(client: RawClient, upstream: Upstream) -> dict[str, str]:
+async def all_taken(
+    client: RawClient, upstream: Upstream, profile: str = "reading"
+) -> dict[str, str]:
     found = {"the introduction": repr(client.server.get("instructions"))}
-    await upstream.fleet.awaiting.until_read(upstream.fleet.now.catalog.servers, "reading")
+    await upstream.fleet.awaiting.until_read(upstream.fleet.now.catalog.servers, profile)
     for way, (method, params) in WAYS.items():
         found[way] = await taken(client, method, params)
     return found
 
 
+@pytest.mark.parametrize("who", WHO)
 async def test_what_is_hidden_is_as_if_it_had_never_been(
-    client_era: Era, server_era: Era, tmp_path: Path
+    client_era: Era, server_era: Era, who: str, tmp_path: Path
 ) -> None:
-    world, bare = World(server_era, has_all=True), World(server_era, has_all=False)
+    world, bare = World(server_era, has_all=True, who=who), World(server_era, has_all=False)
     async with (
         world.aggregated(written_skill(tmp_path)) as upstream,
-        raw_client(upstream, client_era, {}, NARROW) as one,
+        raw_client(upstream, client_era, {}, NARROW._replace(profile=WHO[who])) as one,
     ):
-        narrow = await all_taken(one, upstream)
+        narrow = await all_taken(one, upstream, WHO[who])
     async with bare.aggregated() as upstream, raw_client(upstream, client_era, {}, BARE) as one:
         expected = await all_taken(one, upstream)
 
@@ -170,23 +173,26 @@ async def test_what_is_hidden_is_as_if_it_had_never_been(
     assert {*world.vault.methods()} <= {*lists, *opening, "resources/subscribe"}
 
 
+@pytest.mark.parametrize("who", WHO)
 async def test_nothing_is_read_of_a_server_that_is_shown_in_part(
-    client_era: Era, server_era: Era
+    client_era: Era, server_era: Era, who: str
 ) -> None:
     """Where it declares resources, it would be asked itself for what is written with its name."""
-    world = World(server_era, has_all=True)
-    async with world.aggregated() as upstream, raw_client(upstream, client_era, {}, NARROW) as one:
+    world = World(server_era, has_all=True, who=who)
+    narrow = NARROW._replace(profile=WHO[who])
+    async with world.aggregated() as upstream, raw_client(upstream, client_era, {}, narrow) as one:
         found = await taken(one, *read("aggregator://docs/docs://draft"))
 
     assert "There is no resource" in found
     assert "resources/read" not in world.docs.methods()
 
 
+@pytest.mark.parametrize("who", WHO)
 async def test_who_sees_everything_sees_it(
-    client_era: Era, server_era: Era, tmp_path: Path
+    client_era: Era, server_era: Era, who: str, tmp_path: Path
 ) -> None:
     """The other test could not fail if nobody could see what is hidden."""
-    world = World(server_era, has_all=True)
+    world = World(server_era, has_all=True, who=who)
     wide = NARROW._replace(profile=None)
     async with (
         world.aggregated(written_skill(tmp_path)) as upstream,
@@ -197,15 +203,16 @@ async def test_who_sees_everything_sees_it(
     assert [secret for secret in SECRETS if secret not in found] == []
 
 
+@pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("changed", ["tool", "server", "prompt", "resource", "log", "update"])
 async def test_a_change_of_what_is_hidden_is_not_told(
-    client_era: Era, server_era: Era, changed: str
+    client_era: Era, server_era: Era, changed: str, who: str
 ) -> None:
-    world = World(server_era, has_all=True)
+    world = World(server_era, has_all=True, who=who)
     hidden, shown = list[tuple[str, Json]](), list[tuple[str, Json]]()
     async with (
         world.aggregated() as upstream,
-        raw_client(upstream, client_era, {}, NARROW) as client,
+        raw_client(upstream, client_era, {}, NARROW._replace(profile=WHO[who])) as client,
         anyio.create_task_group() as group,
     ):
         await listen(client, client_era, group)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import Settings
-from aggregator.config.profile import Profile
+from aggregator.config.http import SCOPE, Http
+from aggregator.config.profile import Profile, for_others
 from aggregator.downstream.transport import Connect
 from aggregator.eras import Era
 from aggregator.offers.skills import read_skills
@@ -25,6 +27,11 @@ READING = Profile(
     deny=("delete_*", "purge"),
     skills=False,
 )
+LOOSE = replace(READING, servers=("*",), allow=(*READING.allow, "vault__*", "ghost__*"))
+"""The same, but for what is hidden because it may have somebody's login."""
+RULE = f"{SCOPE}tools.read"
+WHO = {"profile": "reading", "rule": RULE, "identity": for_others("reading")}
+"""What hides the same: a profile, a rule for whoever logs in, and that somebody does not run us."""
 NARROW = Visitor("narrow", "/narrow", 1, "reading")
 BARE = Visitor("bare", "/narrow", 1)
 
@@ -72,7 +79,8 @@ def _tool(server: RawServer, name: str, **definition: Any) -> None:
 class World:
     """The servers behind an aggregator, with or without what is to be hidden."""
 
-    def __init__(self, era: Era, *, has_all: bool) -> None:
+    def __init__(self, era: Era, *, has_all: bool, who: str = "profile") -> None:
+        self.who = who
         self.notes, self.docs, self.vault = _server(era), _server(era), _server(era)
         self.has_all = has_all
         reads = {"readOnlyHint": True}
@@ -117,19 +125,28 @@ class World:
     @asynccontextmanager
     async def aggregated(self, skills: Path | None = None) -> AsyncGenerator[Upstream, None]:
         """Run the aggregator until all servers that ever come are there."""
-        made = Settings(profiles={"reading": READING} if self.has_all else {})
+        made = self._settings() if self.has_all else Settings()
         descriptions = {"notes": "Notes of a person", "docs": "Pages of a team"}
         options: dict[str, Any] = {
             name: {"description": text} for name, text in descriptions.items()
         }
         if self.has_all:
             options["vault"] = {"description": "The hoard"}
+        if self.has_all and self.who == "identity":
+            remote = {"type": "http", "url": "https://vault.example/mcp"}
+            options |= {name: {**options.get(name, {}), **remote} for name in ("vault", "ghost")}
         async with aggregating(self.servers, made, is_shared=True, **options) as upstream:
             await _known(upstream, set(self.servers) - {"ghost"})
             if skills is not None:
                 # They would be read in a thread, which no virtual clock waits for.
                 upstream.fleet._show_skills(read_skills((skills,)).skills)  # pyright: ignore[reportPrivateUsage]
             yield upstream
+
+    def _settings(self) -> Settings:
+        """Return what hides the same, each in its own way."""
+        if self.who == "rule":
+            return Settings(http=Http(views={RULE: replace(READING, name=RULE)}))
+        return Settings(profiles={"reading": LOOSE if self.who == "identity" else READING})
 
 
 def written_skill(directory: Path) -> Path:

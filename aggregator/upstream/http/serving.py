@@ -71,6 +71,10 @@ class Access:
     """What this process has in common with others that serve the same clients, if there are any."""
     asks_issuer: bool = False
     """Whether people come in by the word of the issuer that the file names, if it does."""
+    takes_token: bool = True
+    """Whether whoever has the token is let in, as far as it is known when we start."""
+    notes: tuple[str, ...] = ()
+    """What else whoever starts us is to know."""
 
 
 class Listener:
@@ -173,11 +177,13 @@ class Listener:
     def greet(self) -> None:
         """Say where clients come, and what they must know."""
         self._access.say(f"serving clients at {self.url}")
-        if self._token is not None:
+        if self._token is not None and self._access.takes_token:
             place = FROM_ENVIRONMENT if self._access.token else self._access.token_file
             self._access.say(
                 f"they must send `Authorization: Bearer TOKEN` with the token in `{place}`"
             )
+        for note in self._access.notes:
+            self._access.say(note)
         if not self.binding.is_loopback:
             self._access.say(
                 "warning: others on the network can read the token and all else on the way; "

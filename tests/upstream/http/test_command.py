@@ -23,11 +23,11 @@ SERVERS = "servers: {away: {command: nothing, enabled: false}}\n"
 
 @contextmanager
 def started(
-    directory: Path, *arguments: str, **variables: str
+    directory: Path, *arguments: str, servers: str = SERVERS, **variables: str
 ) -> Generator[subprocess.Popen[str], None, None]:
     """Run the command in a directory of its own."""
     config = directory / "servers.yaml"
-    config.write_text(SERVERS)
+    config.write_text(servers)
     command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config), *arguments]
     environment = {**os.environ, "XDG_STATE_HOME": str(directory / "state"), **variables}
     process = subprocess.Popen(
@@ -39,9 +39,9 @@ def started(
             process.kill()
 
 
-def end(directory: Path, *arguments: str) -> tuple[int, str]:
+def end(directory: Path, *arguments: str, servers: str = SERVERS) -> tuple[int, str]:
     """Return the exit status and what was said."""
-    with started(directory, *arguments) as process:
+    with started(directory, *arguments, servers=servers) as process:
         _, said = process.communicate(timeout=PATIENCE)
         return process.returncode, said
 
