@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aggregator.config.audit import Audit
+from aggregator.config.profile import plain
 from aggregator.events import CallEnded, Origin
 from aggregator.json import JsonObject, is_array, is_object
 from aggregator.records.segments import append_lines
@@ -139,7 +140,7 @@ def _line(entry: Entry, redact: Redaction) -> dict[str, Any]:
 
 def _whom(origin: Origin) -> dict[str, str]:
     """Return who called, where it is not whoever runs us."""
-    told = {"identity": origin.identity, "issuer": origin.issuer, "profile": origin.profile}
+    told = {"identity": origin.identity, "issuer": origin.issuer, "profile": plain(origin.profile)}
     return {key: value for key, value in told.items() if value}
 
 

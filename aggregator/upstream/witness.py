@@ -9,7 +9,6 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import ToolEntry
-from aggregator.config.profile import plain
 from aggregator.downstream.questions import is_input_required
 from aggregator.errors import ERROR_META, CallError
 from aggregator.events import (
@@ -176,7 +175,7 @@ class _Call(Sight):
 def origin_of(request: Request, stream: Stream) -> Origin:
     """Return whose request it is, without what would open anything."""
     conversation = request.conversation
-    client, profile = conversation.client[:MAX_TEXT], plain(conversation.profile or "")
+    client, profile = conversation.client[:MAX_TEXT], conversation.profile or ""
     identity = request.caller.identity
     if conversation.has_memory:
         session = f"{stream.name}-{conversation.number}"

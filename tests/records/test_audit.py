@@ -13,6 +13,7 @@ import pytest
 
 from aggregator.config import parse_config
 from aggregator.config.audit import Audit
+from aggregator.config.profile import for_others
 from aggregator.eras import Era
 from aggregator.errors import ConfigError
 from aggregator.events import CallEnded, Content, Origin, Trouble
@@ -148,6 +149,26 @@ async def test_where_it_is_required_nothing_is_called_that_cannot_be_written(
 def ended(content: Content) -> CallEnded:
     origin = Origin("somebody", "s")
     return CallEnded(1.5, origin, 1, "notes", "notes__add", "", "ok", 0.1, "", content)
+
+
+def test_who_called_is_written_down(tmp_path: Path) -> None:
+    path, event = tmp_path / "audit.jsonl", ended(Content({}, {}))
+    issuer = "https://login.example.com"
+    origins = (
+        Origin("editor", "s"),
+        Origin("editor", "s", for_others(None), "robot"),
+        Origin("editor", "s", for_others("reading"), "anna", issuer),
+    )
+    told = [Entry(event._replace(origin=each), 2, None, 0) for each in origins]
+
+    AuditFile(Audit(path)).write(told, 0, CONFIDED)
+
+    keys = ("identity", "issuer", "profile")
+    assert [{key: line[key] for key in keys if key in line} for line in lines(path)] == [
+        {},
+        {"identity": "robot"},
+        {"identity": "anna", "issuer": issuer, "profile": "reading"},
+    ]
 
 
 ENTRY = Entry(ended(Content({}, {})), 2, None, 0)

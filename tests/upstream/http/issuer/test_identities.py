@@ -18,7 +18,10 @@ from mcp_types.version import LATEST_MODERN_VERSION
 from aggregator.config.http import AccessRule, Http
 from aggregator.upstream.http.issuer.reading import LEEWAY
 from aggregator.upstream.http.keys import Keys, Ring
+from tests.downstream.http.test_reaching_servers import at
 from tests.loopback.door import NO_CERTIFICATES, Open, door
+from tests.loopback.scripted import Scripted
+from tests.loopback.web import web
 from tests.patience import PATIENCE
 from tests.peers import ERAS, MODES, Era, Peer, connect_to, ready
 from tests.upstream.http.issuer.issuing import (
@@ -33,6 +36,7 @@ from tests.upstream.http.test_keys import HELLO, begun, client, request
 
 pytestmark = pytest.mark.anyio
 
+READS = AccessRule(("tools.read",), "reading"), EVERYTHING
 ALL, SOME = ["notes__read", "notes__delete"], ["notes__read"]
 METADATA = "/.well-known/oauth-protected-resource"
 
@@ -302,3 +306,47 @@ async def test_who_listens_without_a_session_is_hung_up_on_when_the_file_says_so
                         pass
 
     assert stream.status_code == 200
+
+
+async def test_where_all_have_one_profile_rules_open_that_and_no_other(
+    authority: Authority, tmp_path: Path
+) -> None:
+    rules = AccessRule(("tools.other",), "scope:tools.other"), *READS
+    async with open_to(authority.trusted(*rules), tmp_path, profile="reading") as opened:
+        reading = await seen(opened, authority.token())
+        wide = await seen(opened, authority.token(scope="tools.all"))
+        other = await status(opened, authority.token(scope="tools.other"))
+
+    assert reading == wide == SOME
+    assert other.status_code == 403
+    assert 'scope="tools.read"' in other.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_an_issuer_gave_is_shown_to_no_server_and_in_no_log(
+    era: Era, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    script, http = Scripted(), authority.trusted(EVERYTHING)
+    good, bad = authority.token(scope="tools.all"), authority.token(aud="https://other.example")
+    caplog.set_level("DEBUG", "aggregator")
+    async with web(script) as origin:
+        async with door({"web": at(f"{origin}/mcp")}, tmp_path, settings(http)) as opened:
+            await ready(opened.upstream)
+            headers = {"authorization": f"Bearer {good}"}
+            async with (
+                httpx2.AsyncClient(
+                    headers=headers, timeout=PATIENCE, trust_env=False, verify=NO_CERTIFICATES
+                ) as carrier,
+                Client(
+                    streamable_http_client(opened.url, http_client=carrier), mode=MODES[era]
+                ) as one,
+            ):
+                await one.call_tool("web__go", {})
+            refused = await status(opened, bad)
+
+    sent = b"\n".join(value for each in script.requests for _, value in each["headers"])
+    secrets = [part for token in (good, bad) for part in token.split(".")[1:]]
+    assert script.calls == 1
+    assert refused.status_code == 401
+    assert [each for each in secrets if each.encode() in sent or each in caplog.text] == []
+    assert "its token is for others" in caplog.text

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.config import Settings
 from aggregator.config.http import CallLimits, Http
-from aggregator.config.profile import Profile
+from aggregator.config.profile import Profile, for_others
 from aggregator.errors import ERROR_META
 from aggregator.events import CallEnded, Event
 from aggregator.upstream.allowances import INSISTING
@@ -88,7 +88,7 @@ async def test_a_model_is_told_to_wait_and_its_connection_holds(era: Era, tmp_pa
         ("bert", "ok"),
     ]
     assert {each.origin.issuer for each in ended} == {authority.issuer}
-    assert {each.origin.profile for each in ended} == {"reading"}
+    assert {each.origin.profile for each in ended} == {for_others("reading")}
 
 
 async def test_who_does_not_listen_is_turned_away_at_the_door_and_others_are_served(
