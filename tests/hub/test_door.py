@@ -1,5 +1,6 @@
 """Clients over HTTP and clients on pipes, served by one hub from one set of servers."""
 
+import json
 import os
 import signal
 import socket
@@ -146,3 +147,18 @@ def test_where_there_can_be_no_hub_the_door_serves_by_itself(harbour: Harbour) -
         assert "not shared: " in opened.said[0]
         assert opened.call("modern", "test__echo", text="hello") == "hello"
         assert not harbour.hubs()
+
+
+def test_where_people_log_in_the_hub_asks_the_issuer(harbour: Harbour) -> None:
+    access = [{"scope": "tools.all", "allow": "*"}]
+    issuer = {"issuer": "http://127.0.0.1:9", "audience": "https://tools.example.com/mcp"}
+    document = json.loads(harbour.config.read_text(encoding="utf-8"))
+    harbour.write({**document, "http": {**issuer, "access": access}})
+    with door(harbour) as opened:
+        connection = HTTPConnection("127.0.0.1", opened.port, timeout=PATIENCE)
+        connection.request("POST", "/mcp", b"{}", {"Authorization": f"Bearer {TOKEN}"})
+        answer = connection.getresponse()
+        connection.close()
+
+    assert answer.status == 401
+    assert "oauth-protected-resource/mcp" in (answer.getheader("www-authenticate") or "")
