@@ -8,6 +8,7 @@ from typing import Any
 
 from aggregator.cli.config_file import config_path, tell_file
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.issuers import tell_logins
 from aggregator.cli.lint import SEVERITIES, Finding, Severity, gathered, lint
 from aggregator.cli.opening import chosen, place, reached
 from aggregator.cli.pages import as_json, changed, columns, counted, noise_of, why_not
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         else:
             findings.extend(_withheld(peer, servers, config, environment))
             findings.extend(_idle_rules(peer, servers, config))
+            findings.extend(tell_logins(config, wanted))
         advice = "" if wanted else _advice(peer, servers)
         findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
         # When a running one became ready is not known here.
