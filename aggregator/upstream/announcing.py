@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 
 Wait = Callable[[], Awaitable[None]]
 """Returns the next time that there may be something to tell."""
@@ -50,7 +51,19 @@ class Subject:
         return self.shown.is_stale(self.look())
 
 
-async def announce(until_change: Wait, subjects: Sequence[Subject]) -> None:
+class Queue:
+    """Has clients looked after one by one: a change that a thousand of them hear of is no pause."""
+
+    def __init__(self) -> None:
+        self._turn = anyio.Lock()
+
+    async def turn(self) -> None:
+        """Return when it is one's turn; whatever else there is to do comes in between."""
+        async with self._turn:
+            await anyio.lowlevel.checkpoint()
+
+
+async def announce(until_change: Wait, subjects: Sequence[Subject], queue: Queue) -> None:
     """Tell a client whenever a list it would get is not the one it knows of.
 
     A level, not an edge: what is compared is the list itself, so a change that was taken back
@@ -61,6 +74,7 @@ async def announce(until_change: Wait, subjects: Sequence[Subject]) -> None:
         if not subject.shown.is_known:
             subject.note()
     while True:
+        await queue.turn()
         stale = [subject for subject in subjects if subject.is_stale()]
         for subject in stale:
             subject.note()

@@ -14,7 +14,7 @@ from mcp.server.subscriptions import (
 from mcp.shared.subscriptions import ServerEvent
 
 from aggregator.signals import Signal
-from aggregator.upstream.announcing import Subject, Wait, announce
+from aggregator.upstream.announcing import Queue, Subject, Wait, announce
 from aggregator.upstream.bus import Bus
 from aggregator.upstream.caller import Context
 from aggregator.upstream.watches import Watcher
@@ -53,7 +53,8 @@ class Channel:
 
         async with anyio.create_task_group() as group:
             group.start_soon(self.watcher.run, updated)
-            await announce(changed, subjects)
+            # All who listen are told at once, of which the bus takes care.
+            await announce(changed, subjects, Queue())
 
 
 TOOLS, PROMPTS, RESOURCES = ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()

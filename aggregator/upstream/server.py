@@ -27,7 +27,7 @@ from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
 from aggregator.upstream import listing, prompts, resources
 from aggregator.upstream.allowances import UNLIMITED, Allowances
-from aggregator.upstream.announcing import Subject, announce
+from aggregator.upstream.announcing import Queue, Subject, announce
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import (
     Context,
@@ -109,6 +109,7 @@ class Upstream(Server[Any]):
         # It stands alone: nobody reads the spans that the SDK would make of each message.
         self.middleware[:] = [self._answer_directly]
         self.fleet = fleet
+        self._queue = Queue()
         self.replica = replica
         """What this process is among those that serve the same clients."""
         self._yard = Yard()
@@ -212,7 +213,7 @@ class Upstream(Server[Any]):
                 group.start_soon(conversation.watcher.run, session.send_resource_updated)
                 group.start_soon(conversation.notices.run, partial(notify, session))
                 with self._lobby.entered(SessionGuest(session, conversation), conversation):
-                    await announce(self.fleet.changed.wait, subjects)
+                    await announce(self.fleet.changed.wait, subjects, self._queue)
         finally:
             conversation.leave()
             self.fleet.cabins.leave(conversation.watcher)

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from aggregator.signals import Signal
-from aggregator.upstream.announcing import GATHERING, RESTING, Shown, Subject, announce
+from aggregator.upstream.announcing import GATHERING, RESTING, Queue, Shown, Subject, announce
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +43,7 @@ class World:
         self.began = anyio.current_time()
         subjects = [self.subject("tools", self.shown), self.subject("prompts")]
         async with anyio.create_task_group() as group:
-            group.start_soon(announce, self.changed.wait, subjects)
+            group.start_soon(announce, self.changed.wait, subjects, Queue())
             await anyio.wait_all_tasks_blocked()
             yield
             await anyio.sleep(5)
@@ -92,3 +94,31 @@ async def test_what_the_client_has_fetched_meanwhile_is_not_told() -> None:
         world.shown.show(["a", "b"])
 
     assert world.told == []
+
+
+async def test_others_have_their_turn_while_a_thousand_are_told() -> None:
+    changed, queue, lists = Signal(), Queue(), ["a"]
+    told, seen = [0], [0]
+    began, number = anyio.Event(), 1000
+
+    async def tell() -> None:
+        told[0] += 1
+        began.set()
+
+    async def look() -> None:
+        await began.wait()
+        while told[0] < number:
+            seen.append(told[0])
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        for _ in range(number):
+            subjects = [Subject(lambda: list(lists), tell)]
+            group.start_soon(announce, changed.wait, subjects, queue)
+        await anyio.wait_all_tasks_blocked()
+        lists.append("b")
+        changed.send()
+        await look()
+        group.cancel_scope.cancel()
+
+    assert max(after - before for before, after in pairwise(seen)) <= 2
