@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 OURS = {"aggregator"}
-EXTRA = {"opentelemetry"}
+EXTRA = {"coredis", "opentelemetry"}
 """What is imported only where an extra is installed; several packages share its name."""
 
 

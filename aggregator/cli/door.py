@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -20,8 +21,13 @@ from aggregator.upstream.http.binding import Binding, BindingError, parse_bindin
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.mail import Box
 from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener
 from aggregator.upstream.replica import ALONE
+from aggregator.upstream.seal import Wax
+
+STATE = "AGGREGATOR_STATE"
+"""The variable with the address of the store: what stands in a command line, others can see."""
 
 OnOpen = Callable[[Listener], None]
 """Told of a door that can be knocked at."""
@@ -134,7 +140,14 @@ def _common(
     options: argparse.Namespace, binding: Binding, environment: Environment
 ) -> Common | None:
     """Return what we have in common with other replicas, if there are to be any."""
+    url: str | None = options.state or environment.variables.get(STATE) or None
     if options.state_key is None:
+        if options.state is not None:
+            raise CommandError(
+                "`--state` needs `--state-key`",
+                "What replicas tell each other there is sealed with a key that they share",
+                ExitStatus.USAGE,
+            )
         return None
     if options.shared:
         raise CommandError(
@@ -148,9 +161,27 @@ def _common(
 
     try:
         keys = KeyFile(path)
-        return Common.of(keys, SharedWax(keys), binding)
+        wax = SharedWax(keys)
+        return Common.of(keys, wax, binding, None if url is None else _store(url, wax))
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
+
+
+def _store(url: str, wax: Wax) -> Box:
+    """Return what replicas have in common besides the keys."""
+    if urlsplit(url).scheme not in ("redis", "rediss", "valkey", "valkeys"):
+        raise CommandError(
+            "the store is not a `redis://…` or `rediss://…` address",
+            "`--state redis://host:6379/0`",
+            ExitStatus.USAGE,
+        )
+    try:
+        from aggregator.upstream.http.replicas.store import Store  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise CommandError(
+            "a store needs the extra `redis`", "`pip install 'mcp-tool-aggregator[redis]'`"
+        ) from error
+    return Store(url.replace("valkey", "redis", 1) if url.startswith("valkey") else url, wax)
 
 
 def _token_file(options: argparse.Namespace, environment: Environment) -> Path:

@@ -85,7 +85,7 @@ def _check(options: argparse.Namespace) -> None:
         CommandError: An option needs another.
     """
     for option in (
-        ("no_auth", "allow_host", "token_file", "state_key", "show_arguments")
+        ("no_auth", "allow_host", "token_file", "state_key", "state", "show_arguments")
         if options.http is None
         else ()
     ):

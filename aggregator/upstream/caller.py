@@ -31,6 +31,8 @@ PROFILE = "aggregator.profile"
 """Where in the scope of a request the door writes the profile that it has chosen."""
 HOME = "aggregator.home"
 """Where in the scope of a request the door writes which replica has opened its session."""
+LOADED = "aggregator.loaded"
+"""Where in the scope of a request the door writes what its session has loaded elsewhere."""
 FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """What whoever passes a request on says of where it comes from."""
 
@@ -219,6 +221,12 @@ def home_of(ctx: Context) -> str | None:
     """Return which replica has opened the session of a request, where there are several."""
     home = None if ctx.request is None else ctx.request.scope.get(HOME)
     return home if isinstance(home, str) else None
+
+
+def loaded_elsewhere(ctx: Context) -> tuple[str, ...]:
+    """Return what the session of a request has loaded in other replicas."""
+    found = () if ctx.request is None else ctx.request.scope.get(LOADED)
+    return found or ()
 
 
 def has_servers_alone(ctx: Context) -> bool:

@@ -1,6 +1,6 @@
 """Telling modern clients that listen of what changed, those of each profile of what they see."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import anyio
 import mcp_types as types
@@ -26,8 +26,10 @@ Tell = Callable[[], Awaitable[None]]
 class Channel:
     """All modern clients of one profile that listen."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, pass_on: Callable[[str], None] | None = None) -> None:
+        """Tell clients, and others who have some: `pass_on` takes the name of what changed."""
         self._bus = Bus()
+        self._pass_on = pass_on
         self._listener = ListenHandler(self._bus)
         self.watcher = watcher
 
@@ -43,7 +45,18 @@ class Channel:
 
     def telling(self, event: ServerEvent) -> Tell:
         """Return what tells all who listen of something."""
-        return lambda: self._bus.publish(event)
+
+        async def tell() -> None:
+            if self._pass_on is not None:
+                self._pass_on(type(event).__name__)
+            await self._bus.publish(event)
+
+        return tell
+
+    async def hear(self, what: object) -> None:
+        """Tell all who listen here of what has changed for them elsewhere."""
+        if isinstance(what, str) and what in LISTS:
+            await self._bus.publish(LISTS[what])
 
     async def run(self, changed: Wait, subjects: Sequence[Subject]) -> None:
         """Tell of changes until cancelled."""
@@ -58,6 +71,9 @@ class Channel:
 
 
 TOOLS, PROMPTS, RESOURCES = ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()
+LISTS: Mapping[str, ServerEvent] = {
+    type(each).__name__: each for each in (TOOLS, PROMPTS, RESOURCES)
+}
 
 
 class Channels:
@@ -81,6 +97,10 @@ class Channels:
             self._arrivals.append(profile)
             self._arrived.send()
         return self._known[profile]
+
+    async def hear(self, profile: str | None, what: object) -> None:
+        """Tell who listens of what changed elsewhere; from here on, others hear of it from us."""
+        await self.of(profile).hear(what)
 
     async def run(self, changed: Wait) -> None:
         """Tell whoever listens of changes until cancelled."""

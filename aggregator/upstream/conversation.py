@@ -38,6 +38,10 @@ async def _anything(_server: ServerName) -> None:
     """Let a client have processes of its own here."""
 
 
+def share_nothing(_names: Sequence[str]) -> None:
+    """Keep what is loaded to ourselves."""
+
+
 @dataclass(slots=True, eq=False)
 class Conversation:
     """The memory of one client; nothing of it is shared with another."""
@@ -61,6 +65,8 @@ class Conversation:
     """Says whether a server exists for it."""
     claim: Callable[[ServerName], Awaitable[None]] = _anything
     """Sees to it that a process of its own may be begun here, or raises why not."""
+    share: Callable[[Sequence[str]], None] = share_nothing
+    """Tells others who may serve it what it has loaded."""
     keeps_list: bool = False
     """Whether its list never grows: the next request may be answered by who knows nothing of it."""
     known_relist: bool | None = None
@@ -237,6 +243,10 @@ class Conversations:
                 # A client that opens sessions and never says it is ready is not seen to leave.
                 del self._known[next(iter(self._known))]
         return known
+
+    def get(self, key: str) -> Conversation | None:
+        """Return what is remembered of a client, if anything is."""
+        return self._known.get(key)
 
     def forget(self, key: str) -> None:
         """Drop what is remembered of a client that has left."""

@@ -23,10 +23,11 @@ from aggregator.upstream.caller import (
     home_of,
     introduced,
     is_near,
+    loaded_elsewhere,
     session_key,
     visitor_of,
 )
-from aggregator.upstream.conversation import Conversation
+from aggregator.upstream.conversation import Conversation, share_nothing
 from aggregator.upstream.identity import identity_of
 from aggregator.upstream.links import Links
 from aggregator.upstream.logging_in import LoggingIn
@@ -110,7 +111,7 @@ class Guests:
             profile=profile,
             can_log_in=can_log_in,
             claim=self._claim,
-            keeps_list=not self._replica.is_alone,
+            keeps_list=self._replica.keeps_lists,
             links=self._strangers_links[profile],
         )
 
@@ -136,6 +137,18 @@ class Guests:
         """Return what says whether a server exists for clients of a profile."""
         return lambda server: self._outlooks.shows(profile, server, self._fleet.now)
 
+    def _remembered(self, ctx: Context) -> Sequence[str]:
+        """Return what a client had loaded before we knew it."""
+        visitor = visitor_of(ctx)
+        if visitor is None:
+            return loaded_elsewhere(ctx)
+        return self._recollection.loaded(client_name(ctx), visitor)
+
+    def _sharing(self, ctx: Context) -> Callable[[Sequence[str]], None]:
+        """Return what tells other replicas what a session has loaded, if there are any."""
+        post, key = self._replica.post, session_key(ctx)
+        return share_nothing if post is None or key is None else partial(post.loaded, key)
+
     def _begin(self, ctx: Context) -> Conversation:
         """Begin to remember a client, with what earlier sessions of it have left behind."""
         client, visitor, profile = client_name(ctx), visitor_of(ctx), self._profile_of(ctx)
@@ -153,12 +166,13 @@ class Guests:
             profile=profile,
             sees=self._sees(profile),
             claim=partial(self._replica.claim, home=home_of(ctx)),
-            keeps_list=not self._replica.is_alone,
+            keeps_list=self._replica.keeps_lists,
             watcher=self.watcher(profile),
             known_relist=self._recollection.relists(client),
             capabilities=introduced(ctx),
             can_log_in=self._logging_in.is_for(
                 introduced(ctx), identity_of(ctx.request), lambda: is_near(ctx.request)
             ),
-            remembered=() if visitor is None else self._recollection.loaded(client, visitor),
+            remembered=self._remembered(ctx),
+            share=self._sharing(ctx),
         )

@@ -1,7 +1,7 @@
 """The SDK's server with our answers in it: handlers, capabilities, and the form of each era."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -186,8 +186,23 @@ class Upstream(Server[Any]):
             group.start_soon(self.kept.run)
             await self._channels.run(self.fleet.changed.wait)
 
+    def load(self, session: str, names: Iterable[str]) -> None:
+        """Take note of what a session has loaded elsewhere, and that it was told so there."""
+        conversation = self.conversations.get(session)
+        if conversation is not None and conversation.load(map(ToolName, names)):
+            conversation.shown.show(self._lists.tools(conversation))
+
+    async def hear_of(self, profile: str | None, what: object) -> None:
+        """Tell who listens here of another list there, or be ready to tell them of ours."""
+        if profile is None or profile in self.fleet.now.config.settings.profiles:
+            await self._channels.hear(profile, what)
+
     def _channel(self, profile: str | None) -> Channel:
-        return Channel(self._guests.watcher(profile))
+        post = self.replica.post
+        tell = None if post is None else partial(post.changed, profile)
+        if post is not None:
+            post.listens(profile)
+        return Channel(self._guests.watcher(profile), tell)
 
     def _channel_subjects(self, profile: str | None, channel: Channel) -> Sequence[Subject]:
         return self._subjects(
@@ -345,8 +360,12 @@ class Upstream(Server[Any]):
         return answer
 
     async def _search(self, request: Request) -> dict[str, Any]:
+        conversation = request.conversation
+        before = conversation.loaded
         result = await self._searching.search(request)
-        self._recollection.note(request.conversation)
+        self._recollection.note(conversation)
+        if conversation.loaded != before:
+            conversation.share(conversation.loaded)
         return result
 
     def schema(self, name: str, profile: str | None = None) -> Mapping[str, Any] | None:

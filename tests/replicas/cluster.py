@@ -112,11 +112,50 @@ class Replica:
             self._process = None
 
 
+class Storehouse:
+    """A Redis or Valkey of its own, which remembers nothing of an earlier life."""
+
+    def __init__(self, directory: Path) -> None:
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._log = directory / "store.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Start it, and wait until it can be asked."""
+        assert STORE is not None
+        self._process = _begun(
+            self._log, STORE, "--port", str(self.port), "--save", "", "--appendonly", "no"
+        )
+        await _until_open(self.port)
+
+    def stop(self) -> None:
+        """End it without a word."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@asynccontextmanager
+async def storehouse(directory: Path) -> AsyncGenerator[Storehouse, None]:
+    """Run a store for the length of the block."""
+    store = Storehouse(directory)
+    await store.start()
+    try:
+        yield store
+    finally:
+        store.stop()
+
+
 class Cluster:
     """All of them, and the one address that clients know."""
 
-    def __init__(self, directory: Path, replicas: list[Replica], port: int) -> None:
+    def __init__(
+        self, directory: Path, replicas: list[Replica], port: int, store: Storehouse | None
+    ) -> None:
         self.replicas = replicas
+        self.store = store
         self.url = f"http://127.0.0.1:{port}/mcp"
         self._directory = directory
         self._edits = 0
@@ -146,17 +185,20 @@ def write_config(directory: Path, *, shows_more: bool) -> None:
         }
         for name, era in (("old", "handshake"), ("new", "modern"))
     }
-    content = {"state": False, "toolSearch": True, "surface": "relay", "servers": servers}
+    content = {"state": False, "toolSearch": True, "servers": servers}
     temporary = directory / "servers.yaml.new"
     temporary.write_text(json.dumps(content), encoding="utf-8")
     temporary.replace(directory / "servers.yaml")
 
 
 @asynccontextmanager
-async def cluster(directory: Path, size: int, *options: str) -> AsyncGenerator[Cluster, None]:
+async def cluster(
+    directory: Path, size: int, *, store: Storehouse | None = None
+) -> AsyncGenerator[Cluster, None]:
     """Run so many replicas behind a proxy for the length of the block."""
     assert PROXY is not None
     write_config(directory, shows_more=False)
+    options = () if store is None else ("--state", store.url)
     replicas = [Replica(directory, number, *options) for number in range(size)]
     port = free_port()
     form = PROXY_FORM.format(directory=directory, port=port)
@@ -171,7 +213,7 @@ async def cluster(directory: Path, size: int, *options: str) -> AsyncGenerator[C
             await replica.start()
         proxy = _begun(directory / "proxy.log", PROXY, "-db", "-f", str(directory / "proxy.cfg"))
         await _until_open(port)
-        yield Cluster(directory, replicas, port)
+        yield Cluster(directory, replicas, port, store)
     finally:
         if proxy is not None:
             proxy.kill()

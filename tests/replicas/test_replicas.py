@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.replicas.cluster import PROXY, cluster
-from tests.replicas.trial import Event, edits, kills, nothing, restarts, trial
+from tests.replicas.cluster import PROXY, STORE, cluster, storehouse
+from tests.replicas.trial import Event, edits, kills, loses_store, nothing, restarts, trial
 
 pytestmark = [
     pytest.mark.anyio,
@@ -46,3 +46,17 @@ async def test_only_what_was_under_way_fails_with_a_replica_that_is_killed(tmp_p
     assert found.beyond == 0, found.account.failures
     assert found.account.crossed == []
     assert found.account.done.total() + len(found.account.failures) == CLIENTS * 60
+
+
+@pytest.mark.no_cover
+@pytest.mark.skipif(STORE is None, reason="there is neither Redis nor Valkey here")
+@pytest.mark.parametrize("happens", [edits, loses_store])
+async def test_a_store_makes_nothing_fail_also_when_it_is_lost(
+    tmp_path: Path, happens: Event
+) -> None:
+    async with storehouse(tmp_path) as store, cluster(tmp_path, 2, store=store) as running:
+        found = await trial(running, CLIENTS, 30, happens)
+
+    assert found.account.failures == []
+    assert found.account.crossed == []
+    assert found.account.done.total() >= CLIENTS * 30

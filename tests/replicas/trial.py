@@ -63,6 +63,14 @@ async def restarts(running: Cluster) -> None:
     await running.restart_all()
 
 
+async def loses_store(running: Cluster) -> None:
+    """End the store without a word, and start an empty one in its place."""
+    assert running.store is not None
+    running.store.stop()
+    await anyio.sleep(1)
+    await running.store.start()
+
+
 async def trial(running: Cluster, clients: int, steps: int, happens: Event = nothing) -> Trial:
     """Have so many clients do so much each, with something in the middle of it."""
     found = Trial()

@@ -2,10 +2,11 @@
 
 import tempfile
 from collections.abc import AsyncIterator
+from itertools import product
 from pathlib import Path
 
-from tests.replicas.cluster import PROXY, cluster
-from tests.replicas.trial import edits, kills, nothing, restarts, trial
+from tests.replicas.cluster import PROXY, STORE, cluster, storehouse
+from tests.replicas.trial import edits, kills, loses_store, nothing, restarts, trial
 
 
 async def measure(directory: Path, clients: int, steps: int) -> AsyncIterator[str]:
@@ -13,13 +14,26 @@ async def measure(directory: Path, clients: int, steps: int) -> AsyncIterator[st
     if PROXY is None:
         yield "there is no haproxy here"
         return
-    for size in (2, 3):
-        for happens in (nothing, edits, kills, restarts):
-            async with cluster(_own(directory), size) as running:
-                found = await trial(running, clients, steps, happens)
-                yield f"{size} replicas, {happens.__name__}: {found.line()}"
-                for each in [*found.account.failures[:3], *found.account.crossed[:3]]:
-                    yield f"  {each}"
+    for size, happens in product((2, 3), (nothing, edits, kills, restarts)):
+        async with cluster(_own(directory), size) as running:
+            found = await trial(running, clients, steps, happens)
+            yield f"{size} replicas, {happens.__name__}: {found.line()}"
+            for each in [*found.account.failures[:3], *found.account.crossed[:3]]:
+                yield f"  {each}"
+
+
+async def measure_with_store(directory: Path, clients: int, steps: int) -> AsyncIterator[str]:
+    """Yield what came of everything that can happen to replicas that have a store in common."""
+    if PROXY is None or STORE is None:
+        yield "there is no haproxy here, or neither Redis nor Valkey"
+        return
+    for size, happens in product((2, 3), (nothing, edits, kills, restarts, loses_store)):
+        own = _own(directory)
+        async with storehouse(own) as store, cluster(own, size, store=store) as running:
+            found = await trial(running, clients, steps, happens)
+            yield f"{size} replicas and a store, {happens.__name__}: {found.line()}"
+            for each in [*found.account.failures[:3], *found.account.crossed[:3]]:
+                yield f"  {each}"
 
 
 async def compare(directory: Path, clients: int, steps: int) -> AsyncIterator[str]:

@@ -49,6 +49,11 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with --http: one of several replicas; the key that they share, or a new one is made",
     )
+    parser.add_argument(
+        "--state",
+        metavar="URL",
+        help="with --state-key: a Redis or Valkey that the replicas share (or $AGGREGATOR_STATE)",
+    )
     add_show_arguments(parser, "with --http: ")
 
 

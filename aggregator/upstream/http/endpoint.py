@@ -37,7 +37,7 @@ from starlette.types import Receive, Scope, Send
 from aggregator.errors import ElsewhereError
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.signals import Signal
-from aggregator.upstream.caller import HOME
+from aggregator.upstream.caller import HOME, LOADED
 from aggregator.upstream.http.bodies import (
     MAX_BODY_BYTES,
     Bodies,
@@ -50,6 +50,7 @@ from aggregator.upstream.http.modern import Modern, Schema, rejection
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.pulse import Pulse
 from aggregator.upstream.http.replicas.adoption import Adoption
+from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.reply import Headers, Reply
 from aggregator.upstream.http.session import HERE, Introduction, Place, Session
 from aggregator.upstream.http.sessions import Owner, Sessions
@@ -96,8 +97,10 @@ class Endpoint:
         schema: Schema,
         max_sessions: int,
         replica: Replica = ALONE,
+        mail: Mail | None = None,
     ) -> None:
-        self._adoption = None if replica.wax is None else Adoption(replica, replica.wax)
+        self._adoption = None if replica.wax is None else Adoption(replica, replica.wax, mail)
+        self._mail = mail
         self.sessions = Sessions[Session](max_sessions)
         self._server = server
         self._modern = Modern(server, schema)
@@ -158,6 +161,13 @@ class Endpoint:
             if until <= now:
                 exchange.stop("closed")
 
+    def end(self, key: str) -> None:
+        """End a session as its client wants it, and do not open it again."""
+        if (session := self.sessions.get(key)) is not None:
+            self.sessions.end(session)
+        if self._adoption is not None:
+            self._adoption.end(key)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         given: Given = dict(reversed(scope["headers"]))
@@ -171,9 +181,9 @@ class Endpoint:
             if scope["method"] == "GET":
                 await self._listen(session, scope, send, given)
             else:
-                self.sessions.end(session)
-                if self._adoption is not None:
-                    self._adoption.end(session.key)
+                self.end(session.key)
+                if self._mail is not None:
+                    self._mail.ended(session.key)
                 await Reply(send, session.headers).end(None)
 
     async def _post(
@@ -327,7 +337,7 @@ class Endpoint:
         if session is None or session.owner != owner:
             await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
             return None
-        scope[HOME] = session.home
+        scope[HOME], scope[LOADED] = session.home, session.loaded
         session.welcome(Request(scope))
         return session
 
@@ -346,12 +356,21 @@ class Endpoint:
                 await reply.end(None, HTTPStatus.ACCEPTED)
                 session.hear(message, request)
             elif (asker := session.questions.asker(message)) is not None:
-                elsewhere = ElsewhereError("what was asked", asker)
-                told = ErrorData(code=ELSEWHERE, message=str(elsewhere), data=elsewhere.facts)
-                await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, told, session.headers)
+                await self._pass_on(session, asker, message, send)
             else:
                 await reply.end(None, HTTPStatus.ACCEPTED)
                 session.questions.answer(message)
+
+    async def _pass_on(
+        self, session: Session, asker: str, message: JSONRPCResponse | JSONRPCError, send: Send
+    ) -> None:
+        """Have another replica take the answer to what it has asked, or say where it is wanted."""
+        if self._mail is not None and self._mail.answered(session.key, asker, message):
+            await Reply(send, session.headers).end(None, HTTPStatus.ACCEPTED)
+            return
+        elsewhere = ElsewhereError("what was asked", asker)
+        told = ErrorData(code=ELSEWHERE, message=str(elsewhere), data=elsewhere.facts)
+        await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, told, session.headers)
 
     async def _listen(self, session: Session, scope: Scope, send: Send, given: Given) -> None:
         """Tell a client what is not part of any answer, for as long as it listens."""

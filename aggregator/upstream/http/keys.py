@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -150,6 +150,9 @@ class Keys:
         self._ring = ring
         self._clock = clock
         self._tokens: tuple[Token, ...] = ()
+        self._refused = set[str]()
+        self.is_sound = True
+        """Whether the file could be read: what is missing in it is missing, then."""
         self._stamp: object = None
         self.look()
 
@@ -163,8 +166,9 @@ class Keys:
         self._stamp = stamp
         try:
             self._tokens = self._ring.tokens()
+            self.is_sound = True
         except BindingError as error:
-            self._tokens = ()
+            self._tokens, self.is_sound = (), False
             logger.error("%s: no token but the door's own is accepted", error)  # noqa: TRY400 - said whole
 
     @property
@@ -176,7 +180,12 @@ class Keys:
     def valid(self) -> frozenset[str]:
         """The digests of those that open something now."""
         now = self._clock()
-        return frozenset(each.digest for each in self._tokens if each.opens_at(now))
+        opening = frozenset(each.digest for each in self._tokens if each.opens_at(now))
+        return opening - self._refused if self._refused else opening
+
+    def refuse(self, digests: Iterable[str]) -> None:
+        """Let nobody in by these tokens, whatever the file says: they were revoked elsewhere."""
+        self._refused |= {each.digest for each in self._tokens} & {*digests}
 
     def known(self, presented: str) -> Token | None:
         """Return the token that was shown, if it opens something now.
@@ -189,7 +198,9 @@ class Keys:
         for each in self._tokens:
             if hmac.compare_digest(each.digest.encode(), digest.encode()):
                 found = each
-        return found if found is not None and found.opens_at(self._clock()) else None
+        if found is None or found.digest in self._refused:
+            return None
+        return found if found.opens_at(self._clock()) else None
 
 
 def digest_of(token: str) -> str:

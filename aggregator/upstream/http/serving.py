@@ -22,6 +22,7 @@ from aggregator.upstream.http.issuer.reading import LEEWAY
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
 from aggregator.upstream.http.replicas.common import Common
+from aggregator.upstream.http.replicas.hearing import Hearing
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.http.token import check_token, ensure_token
@@ -114,6 +115,7 @@ class Listener:
             shows_arguments=access.shows_arguments,
             profile=access.profile,
             http=look,
+            mail=access.common and access.common.mail,
         )
         files = limit()
         strangers = Strangers.among(files)
@@ -139,6 +141,10 @@ class Listener:
                 async with anyio.create_task_group() as watching:
                     watching.start_soon(_follow, access, site, look)
                     watching.start_soon(admission.run)
+                    if access.common is not None and access.common.mail is not None:
+                        mail, keys = access.common.mail, access.keys
+                        hearing = Hearing(mail, site.endpoint, upstream, keys)
+                        watching.start_soon(hearing.run)
                     await stop.wait()
                     watching.cancel_scope.cancel()
                 await site.drain(DRAIN_TIME)
@@ -226,6 +232,8 @@ async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
         if gone := (before - valid) | strangers:
             site.part_with(gone)
         site.endpoint.part_with_overdue(time.time() - LEEWAY)
+        if common is not None and common.mail is not None and keys.is_sound and before - valid:
+            common.mail.revoked(before - valid)
 
 
 async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> None:

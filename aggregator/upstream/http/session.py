@@ -28,6 +28,7 @@ from aggregator.jsonrpc.encoding import encoded
 from aggregator.signals import Signal
 from aggregator.upstream.http.exchange import Exchange, Listening, notification
 from aggregator.upstream.http.questions import Questions
+from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.reply import Reply, status_here
 from aggregator.upstream.http.sessions import Owner
 
@@ -50,6 +51,10 @@ class Place(NamedTuple):
 
     replica: str
     home: str
+    mail: Mail | None = None
+    """How it is reached in other places."""
+    loaded: tuple[str, ...] = ()
+    """What it has loaded there."""
 
 
 HERE = Place("", "")
@@ -74,6 +79,9 @@ class Session:
         """What every response of it says."""
         self.home = place.home
         """Which replica has opened it first, where there are several."""
+        self.loaded = place.loaded
+        """What it had loaded elsewhere when it came."""
+        self._mail = place.mail
         self.questions = Questions(place.replica)
         self._connection = Connection(
             self,
@@ -174,13 +182,18 @@ class Session:
             self._is_welcome = True
         if message.method == "notifications/cancelled":
             cancelled = cancelled_request_id_from_params(message.params)
-            exchange = None
-            if cancelled is not None:
-                exchange = self._exchanges.get(coerce_request_id(cancelled))
-            if exchange is not None:
-                exchange.stop("cancelled")
+            if not self.cancel(cancelled) and self._mail is not None:
+                self._mail.cancelled(self.key, cancelled)
         if not self.has_ended:
             self._group.start_soon(self._act_on, message, _Heard(self, request))
+
+    def cancel(self, request: RequestId | None) -> bool:
+        """Go on no longer with a request that is taken back; say whether there is such a one."""
+        key = None if request is None else coerce_request_id(request)
+        exchange = None if key is None else self._exchanges.get(key)
+        if exchange is not None:
+            exchange.stop("cancelled")
+        return exchange is not None
 
     async def _act_on(self, message: JSONRPCNotification, heard: "_Heard") -> None:
         await self._runner.on_notify(heard, message.method, message.params)
@@ -217,6 +230,8 @@ class Session:
         """Tell the client something, if it listens."""
         if self._stream is not None:
             await self._stream.tell(notification(method, params))
+        elif self._mail is not None:
+            self._mail.told(self.key, method, params)
 
     async def _tell_when_heard(self, message: bytes) -> bool:
         while not self.has_ended:

@@ -29,6 +29,7 @@ from aggregator.upstream.http.page.following import ACTIVITY, Following
 from aggregator.upstream.http.page.saved import STATS, Saved
 from aggregator.upstream.http.profiles import chosen_for, hears_of_all
 from aggregator.upstream.http.refusal import Refusal
+from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
 from aggregator.upstream.server import Upstream
@@ -60,6 +61,7 @@ class Site:
         shows_arguments: bool = False,
         profile: str | None = None,
         http: Callable[[], Http] = Http,
+        mail: Mail | None = None,
     ) -> None:
         self._upstream = upstream
         self._http = http
@@ -67,7 +69,9 @@ class Site:
         """What all clients see, if there is no choice."""
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
-        self.endpoint = Endpoint(upstream, upstream.schema, max_sessions, upstream.replica)
+        self.endpoint = Endpoint(upstream, upstream.schema, max_sessions, upstream.replica, mail)
+        self._mail = mail
+        """How other replicas are reached, where they have a store in common."""
         fleet = upstream.fleet
         self.activity = Activity(Confided(fleet), shows_arguments=shows_arguments)
         """Hears what happens, for whoever looks at the page."""
@@ -173,6 +177,10 @@ class Site:
         if self._is_closing or is_starting:
             status = "closing" if self._is_closing else "starting"
             response = JSONResponse({"status": status}, HTTPStatus.SERVICE_UNAVAILABLE)
+        elif self._mail is not None:
+            # Without it most is as it was, and no other replica would have more of it.
+            store = "up" if self._mail.is_up else "down"
+            response = JSONResponse({"status": "ready", "store": store})
         else:
             response = JSONResponse({"status": "ready"})
         await response(scope, receive, send)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import anyio
 
+from aggregator.upstream.http.replicas.mail import Mail, Recalled
 from aggregator.upstream.http.replicas.passes import LIFETIME, read_pass, write_pass
 from aggregator.upstream.http.session import Introduction, Place
 from aggregator.upstream.http.sessions import Owner
@@ -27,7 +28,14 @@ class Adopted(NamedTuple):
 class Adoption:
     """Knows by the id of a session what it was opened with, and which were ended here."""
 
-    def __init__(self, replica: Replica, wax: Wax, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        replica: Replica,
+        wax: Wax,
+        mail: Mail | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._mail = mail
         self._replica = replica
         self._wax = wax
         self._clock = clock
@@ -37,7 +45,7 @@ class Adoption:
     @property
     def place(self) -> Place:
         """Where a session is that is opened here first."""
-        return Place(self._replica.name, self._replica.name)
+        return Place(self._replica.name, self._replica.name, self._mail)
 
     def key(self, introduction: Introduction, owner: Owner) -> str:
         """Return the id of a new session."""
@@ -48,7 +56,14 @@ class Adoption:
         found = None if key in self._ended else read_pass(key, self._wax, self._clock)
         if found is None or found.owner != owner:
             return None
-        return Adopted(found.introduction, Place(self._replica.name, found.home))
+        recalled = Recalled()
+        if self._mail is not None:
+            (recalled,) = await self._mail.recall(key)
+        # It may have been ended while we asked.
+        if recalled.has_ended or key in self._ended:
+            return None
+        place = Place(self._replica.name, found.home, self._mail, recalled.loaded)
+        return Adopted(found.introduction, place)
 
     def end(self, key: str) -> None:
         """Remember that a session was ended, for as long as its id would open it again."""

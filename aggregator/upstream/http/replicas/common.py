@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.mail import Box, Mail
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.seal import Sealer, Wax
 
@@ -17,13 +18,16 @@ class Common:
 
     keys: KeyFile
     replica: Replica
+    mail: Mail | None = None
+    """How others are reached, where there is a store."""
 
     @classmethod
-    def of(cls, keys: KeyFile, wax: Wax, binding: Binding) -> "Common":
+    def of(cls, keys: KeyFile, wax: Wax, binding: Binding, box: Box | None = None) -> "Common":
         """Return what is in common to all that have these keys, for one that listens here."""
         # Whoever is started again where it was is the same; no port tells processes apart that
         # are each given one.
         place = binding.port or f"process-{os.getpid()}"
         # What is sealed is opened on machines that have only the time of day in common.
-        replica = Replica(f"{socket.gethostname()}:{place}", wax, Sealer(wax, time.time))
-        return cls(keys, replica)
+        name = f"{socket.gethostname()}:{place}"
+        mail = None if box is None else Mail(box, name)
+        return cls(keys, Replica(name, wax, Sealer(wax, time.time), mail), mail)

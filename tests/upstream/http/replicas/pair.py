@@ -1,20 +1,25 @@
 """Two doors that serve the same clients, in one process: each has a fleet of its own."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import httpx2
 
 from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
+from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.mail import Mail
+from aggregator.upstream.http.replicas.store import Store
 from aggregator.upstream.http.replicas.wax import SharedWax
 from tests.loopback.door import Open, door
+from tests.patience import PATIENCE
 from tests.peers import ready
 from tests.upstream.http.test_endpoint import http
 
@@ -27,11 +32,21 @@ class Pair(NamedTuple):
     client: httpx2.AsyncClient
 
 
-def common(path: Path, name: str) -> Common:
+def common(path: Path, name: str, store: str | None = None) -> Common:
     """Return what a replica of this name has in common with all that have the same file."""
     keys = KeyFile(path)
-    made = Common.of(keys, SharedWax(keys), Binding("127.0.0.1", 0))
-    return replace(made, replica=replace(made.replica, name=name))
+    wax = SharedWax(keys)
+    box = None if store is None else Store(store, wax)
+    made = Common.of(keys, wax, Binding("127.0.0.1", 0), box)
+    mail = None if box is None else Mail(box, name)
+    return replace(made, replica=replace(made.replica, name=name, post=mail), mail=mail)
+
+
+async def until_up(mail: Mail | None) -> None:
+    """Wait until a replica is in touch with the store, if there is one."""
+    with anyio.fail_after(PATIENCE):
+        while mail is not None and not mail.is_up:  # noqa: ASYNC110 - it tells nobody
+            await anyio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -39,15 +54,21 @@ async def pair(
     servers: Callable[[], Mapping[str, Connect]],
     directory: Path,
     settings: Settings | None = None,
+    *,
+    store: str | None = None,
+    keys: Sequence[Keys] = (),
     **options: Any,
 ) -> AsyncGenerator[Pair, None]:
     """Serve from two replicas for the length of the block."""
-    key = directory / "state-key"
+    here, there = (common(directory / "state-key", name, store) for name in ("one", "two"))
+    one_keys, two_keys = keys or (None, None)
     async with (
-        door(servers(), directory, settings, common=common(key, "one"), **options) as one,
-        door(servers(), directory, settings, common=common(key, "two"), **options) as two,
+        door(servers(), directory, settings, common=here, keys=one_keys, **options) as one,
+        door(servers(), directory, settings, common=there, keys=two_keys, **options) as two,
         http(one) as client,
     ):
         for each in (one, two):
             await ready(each.upstream)
+        for each in (here.mail, there.mail):
+            await until_up(each)
         yield Pair(one, two, client)

@@ -146,7 +146,7 @@ async def test_an_id_is_no_credential(tmp_path: Path) -> None:
     anna, bert = ring.add("anna", None, None), ring.add("bert", None, None)
     settings = Settings(profiles={"few": Profile("few")})
 
-    async with pair(plain, tmp_path, settings, keys=Keys(ring)) as (one, two, client):
+    async with pair(plain, tmp_path, settings, keys=(Keys(ring), Keys(ring))) as (one, two, client):
         client.headers["authorization"] = f"Bearer {anna}"
         session = await begin(client, one)
         statuses = dict[str, int]()

@@ -1,0 +1,86 @@
+"""What one replica does about what the others tell it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from mcp_types import JSONRPCError, JSONRPCResponse
+from pydantic import ValidationError
+
+from aggregator.json import JsonObject, as_object, items
+from aggregator.upstream.http.endpoint import Endpoint
+from aggregator.upstream.http.keys import Keys
+from aggregator.upstream.http.replicas.mail import Mail
+from aggregator.upstream.server import Upstream
+
+AT_ONCE = 500
+"""Sessions that are asked for at a time, once the store is there again."""
+
+
+class Hearing:
+    """Acts on messages; whatever is no longer here is none of its business."""
+
+    def __init__(self, mail: Mail, endpoint: Endpoint, upstream: Upstream, keys: Keys) -> None:
+        self._mail = mail
+        self._endpoint = endpoint
+        self._upstream = upstream
+        self._keys = keys
+        self._acts: Mapping[str, Callable[[str, JsonObject], Awaitable[None]]] = {
+            "ended": self._ended,
+            "loaded": self._loaded,
+            "told": self._told,
+            "cancelled": self._cancelled,
+            "answered": self._answered,
+        }
+
+    async def run(self) -> None:
+        """Hear until cancelled."""
+        await self._mail.run(self._hear, self._catch_up)
+
+    async def _hear(self, message: JsonObject) -> None:
+        session, profile = message.get("session"), message.get("profile")
+        act = self._acts.get(message["kind"])
+        if act is not None and isinstance(session, str):
+            await act(session, message)
+        elif message["kind"] == "revoked":
+            self._keys.refuse(each for each in items(message["digests"]) if isinstance(each, str))
+        elif isinstance(profile, str | None):
+            await self._upstream.hear_of(profile, message.get("what"))
+
+    async def _catch_up(self) -> None:
+        """Learn what was told while nobody could be heard."""
+        self._keys.refuse(await self._mail.were_revoked(self._keys.valid))
+        known = self._endpoint.sessions.known()
+        for start in range(0, len(known), AT_ONCE):
+            sessions = known[start : start + AT_ONCE]
+            found = await self._mail.recall(*(each.key for each in sessions))
+            for session, recalled in zip(sessions, found, strict=True):
+                if recalled.has_ended:
+                    self._endpoint.end(session.key)
+                else:
+                    self._upstream.load(session.key, recalled.loaded)
+
+    async def _ended(self, session: str, _message: JsonObject) -> None:
+        self._endpoint.end(session)
+
+    async def _loaded(self, session: str, message: JsonObject) -> None:
+        names = (each for each in items(message["names"]) if isinstance(each, str))
+        self._upstream.load(session, names)
+
+    async def _told(self, session: str, message: JsonObject) -> None:
+        known = self._endpoint.sessions.get(session)
+        if known is not None and known.has_stream:
+            params = message.get("params")
+            await known.notify(message["method"], None if params is None else as_object(params))
+
+    async def _cancelled(self, session: str, message: JsonObject) -> None:
+        if (known := self._endpoint.sessions.get(session)) is not None:
+            known.cancel(message["request"])
+
+    async def _answered(self, session: str, message: JsonObject) -> None:
+        known = self._endpoint.sessions.get(session)
+        if known is None or message["to"] != self._mail.name:
+            return
+        kind = JSONRPCError if "error" in message["message"] else JSONRPCResponse
+        try:
+            known.questions.answer(kind.model_validate(message["message"]))
+        except ValidationError:
+            return

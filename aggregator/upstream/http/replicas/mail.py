@@ -1,0 +1,152 @@
+"""What replicas that have a store in common remember of a session, and tell each other."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol
+
+from mcp_types import JSONRPCError, JSONRPCResponse
+
+from aggregator.json import JsonObject, items
+
+KEPT = 7 * 86_400.0
+"""Seconds that it is remembered of a session: no longer than its id opens it."""
+REVOKED = 90 * 86_400.0
+"""Seconds that it is remembered of a token that it was revoked."""
+PASSED_ON = frozenset(
+    (
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+    )
+)
+"""What is told to a client by whichever replica it listens to."""
+
+
+class Box(Protocol):
+    """A store, as far as it matters here."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it can be asked now."""
+        ...
+
+    def keep(self, key: str, value: str, seconds: float, /) -> None:
+        """Have something kept as soon as that can be."""
+        ...
+
+    def tell(self, **message: Any) -> None:  # noqa: ANN401 - what JSON takes
+        """Tell all other replicas something."""
+        ...
+
+    async def look(self, *keys: str) -> Sequence[str | None]:
+        """Return what is kept."""
+        ...
+
+    async def run(
+        self, hear: Callable[[JsonObject], Awaitable[None]], catch_up: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Be in touch with it whenever it can be reached."""
+        ...
+
+
+class Recalled(NamedTuple):
+    """What is remembered of a session."""
+
+    has_ended: bool = False
+    loaded: tuple[str, ...] = ()
+
+
+class Mail:
+    """One replica's part of it."""
+
+    def __init__(self, box: Box, name: str) -> None:
+        self._box = box
+        self.name = name
+
+    @property
+    def is_up(self) -> bool:
+        """Whether others can be reached."""
+        return self._box.is_up
+
+    async def run(
+        self, hear: Callable[[JsonObject], Awaitable[None]], catch_up: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Hear what others tell."""
+
+        async def heard(message: JsonObject) -> None:
+            if message.get("from") != self.name:
+                await hear(message)
+
+        await self._box.run(heard, catch_up)
+
+    async def recall(self, *sessions: str) -> list[Recalled]:
+        """Return what is remembered of sessions."""
+        kinds = ("ended", "loaded")
+        found = await self._box.look(*(_key(kind, each) for each in sessions for kind in kinds))
+        return [
+            Recalled(ended is not None, _names(loaded))
+            for ended, loaded in zip(found[::2], found[1::2], strict=True)
+        ]
+
+    async def were_revoked(self, digests: Iterable[str]) -> frozenset[str]:
+        """Return which of these tokens another replica knows to be revoked."""
+        asked = tuple(digests)
+        found = await self._box.look(*(_key("revoked", each) for each in asked))
+        return frozenset(each for each, mark in zip(asked, found, strict=True) if mark)
+
+    def ended(self, session: str) -> None:
+        """Say that a session was ended by its client."""
+        self._box.keep(_key("ended", session), "1", KEPT)
+        self._tell("ended", session=session)
+
+    def revoked(self, digests: Iterable[str]) -> None:
+        """Say that tokens open nothing any more."""
+        gone = sorted(digests)
+        for each in gone:
+            self._box.keep(_key("revoked", each), "1", REVOKED)
+        self._tell("revoked", digests=gone)
+
+    def loaded(self, session: str, names: Sequence[str]) -> None:
+        """Say what the searches of a session have loaded."""
+        self._box.keep(_key("loaded", session), json.dumps([*names]), KEPT)
+        self._tell("loaded", session=session, names=[*names])
+
+    def told(self, session: str, method: str, params: Mapping[str, Any] | None) -> None:
+        """Have a client told something by whoever it listens to."""
+        if method in PASSED_ON:
+            self._tell("told", session=session, method=method, params=params and {**params})
+
+    def cancelled(self, session: str, request: object) -> None:
+        """Say that a client has taken a request back."""
+        self._tell("cancelled", session=session, request=request)
+
+    def answered(self, session: str, asker: str, message: JSONRPCResponse | JSONRPCError) -> bool:
+        """Pass an answer on to who has asked; say whether that can be done."""
+        if self.is_up:
+            body = message.model_dump(by_alias=True, mode="json", exclude_none=True)
+            self._tell("answered", session=session, to=asker, message=body)
+        return self.is_up
+
+    def changed(self, profile: str | None, what: str) -> None:
+        """Say that clients of a profile that listen elsewhere would get another list here."""
+        self._tell("changed", profile=profile, what=what)
+
+    def listens(self, profile: str | None) -> None:
+        """Say that a client of a profile listens here."""
+        self._tell("listens", profile=profile)
+
+    def _tell(self, kind: str, **facts: Any) -> None:  # noqa: ANN401 - what JSON takes
+        self._box.tell(kind=kind, **{"from": self.name}, **facts)
+
+
+def _key(kind: str, what: str) -> str:
+    return f"{kind}:{sha256(what.encode()).hexdigest()}"
+
+
+def _names(kept: str | None) -> tuple[str, ...]:
+    try:
+        return tuple(each for each in items(json.loads(kept or "[]")) if isinstance(each, str))
+    except ValueError:
+        return ()
