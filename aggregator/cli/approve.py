@@ -142,7 +142,9 @@ def _meant(
 
 def _is_meant_by(subject: str, name: str) -> bool:
     """Whether a name is more than spelled somewhat like another: nobody approves by chance."""
-    words, others = (set(_WORD.findall(each.lower())) for each in (subject, name))
+    # That it is of the same server says nothing of which tool it is.
+    own = subject.rpartition("__")[2]
+    words, others = (set(_WORD.findall(each.lower())) for each in (own, name))
     # Of a word that was mistyped, most of its letters are there in their order.
     return bool(words & others) or any(
         SequenceMatcher(None, word, other).ratio() >= ALIKE for word in words for other in others
@@ -157,7 +159,8 @@ def _tell(
     is_written: bool,
 ) -> ExitStatus:
     for (server, tool), drift in chosen.items():
-        environment.say(f"Approved {offered.name(server, tool)}: {', '.join(drift.details)}")
+        what = f"Approved {offered.name(server, tool)}: {', '.join(drift.details)}"
+        environment.say(environment.paper.fill(what))
     if not chosen and not offered.absent:
         environment.note(
             "Approved what is said beside the tools" if is_written else "It was approved already"

@@ -108,7 +108,7 @@ def _check(
     _tell_absent(offered, environment, None)
     if _is_drift(found):
         environment.note(
-            f"`aggregator lock --diff{place(options)}` shows old and new, "
+            f"`aggregator lock --diff{place(options)}` shows old and new,\n"
             f"`aggregator approve NAME{place(options)}` approves a tool or a server"
         )
         return ExitStatus.ERROR

@@ -332,7 +332,7 @@ def test_whoever_names_too_much_or_almost_right_is_told_what_to_type(shell: Shel
     assert "`aggregator approve notes`" in both.err
     almost = shell.run("approve", "notes__lst")
     assert almost.status == ExitStatus.UNKNOWN
-    assert "Did you mean `notes__list`" in almost.err
+    assert "Did you mean `notes__list`?" in almost.err
     # `move` is spelled a little like it, and nothing that anybody means by it.
     other = shell.run("approve", "nope")
     assert "Did you mean" not in other.err
