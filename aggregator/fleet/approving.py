@@ -48,6 +48,8 @@ class Approving:
         self._told: dict[ServerName, tuple[Drift, ...]] = {}
         self._missed = set[ServerName]()
         """Servers of which it was said that nothing can be withheld."""
+        self._seen: tuple[int, ...] | None = None
+        """The file as it was when it was last read."""
         self.problem: str | None = None
         """Why the file as it is now is not used, if it is there and is not."""
 
@@ -55,6 +57,11 @@ class Approving:
     def is_awaited(self) -> bool:
         """Whether there is a file that has not been read yet."""
         return self._is_awaited
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the file is another than the one that was read, or has not been read yet."""
+        return self._path is not None and look_at(self._path) != self._seen
 
     def holds(self, name: ServerName) -> bool:
         """Whether nothing of a server is to be offered before the file has been read."""
@@ -96,6 +103,7 @@ class Approving:
     async def _read(self, path: Path) -> None:
         """Read the file; one that cannot be used is as good as none."""
         before, problem, ledger = self.problem, None, None
+        seen = look_at(path)
         try:
             data = await to_thread.run_sync(_content, path)
             ledger = None if data is None else await in_turns(taken_apart(data))
@@ -107,7 +115,7 @@ class Approving:
             )
             problem = f"`{path.name}` cannot be read: {reason}"
         # What was approved before holds for as long as the new file is read.
-        self._ledger, self.problem = ledger, problem
+        self._ledger, self.problem, self._seen = ledger, problem, seen
         self._is_awaited = False
         if self.problem is not None and self.problem != before:
             logger.error("%s", self.problem)

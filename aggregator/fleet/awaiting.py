@@ -77,6 +77,12 @@ class Awaiting:
             while self._approving.is_awaited or not self._indexing.is_checked:
                 await self._changed.wait()
 
+    async def until_followed(self, server: ServerName) -> None:
+        """Wait, within bounds, until what was approved of a server a moment ago is offered."""
+        with anyio.move_on_after(GRACE):
+            while self._approving.is_behind or not self._indexing.is_at_rest(server):
+                await self._changed.wait()
+
     def _due(self, servers: Collection[ServerName], kind: str) -> float:
         """Return until when to wait for these servers; whose turn has not come begins later."""
         now = self._now()

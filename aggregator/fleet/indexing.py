@@ -150,6 +150,10 @@ class Indexing:
         """Whether something of each of these servers of which it is known can be found."""
         return not (self._arriving.keys() - self._staged.keys()).intersection(servers)
 
+    def is_at_rest(self, server: ServerName) -> bool:
+        """Whether all that is known of a server is shown as it is to be."""
+        return server not in self._arriving
+
     @property
     def is_checked(self) -> bool:
         """Whether all that is shown has been compared with what was approved."""

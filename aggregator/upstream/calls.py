@@ -123,7 +123,7 @@ class Calls:
                 request,
                 lambda server: note(asked, ToolEntry(tool, server, {})),
             )
-        if request.now.find(asked.name) is None:
+        if _is_missing(asked.name, request.now):
             await self._until_offered(asked.name, request)
             request = request.at(self._fleet.now)
         entry = _find(asked.name, request)
@@ -145,6 +145,10 @@ class Calls:
         Raises:
             ServerUnavailableError: That server did not become ready.
         """
+        if isinstance(found := request.now.find(name), str):
+            # It is withheld, and may have been approved a moment ago.
+            await self._fleet.awaiting.until_followed(request.now.catalog.owner(found))
+            return
         now = request.outlook(self._fleet.now)
         if (server := now.lookup.absent(name)) is not None:
             if server not in now.catalog.servers:
@@ -200,6 +204,12 @@ def _read(params: Mapping[str, Any], now: Now) -> CallRequest:
     if isinstance(asked, Problem):
         raise InvalidCallError(asked.text)
     return asked
+
+
+def _is_missing(name: str, now: Now) -> bool:
+    """Whether a name means no tool that is offered now, but may in a moment."""
+    found = now.find(name)
+    return found is None or (isinstance(found, str) and found not in now.catalog.entries)
 
 
 def _find(name: str, request: Request) -> ToolEntry:

@@ -153,6 +153,22 @@ async def test_what_is_approved_while_it_runs_is_offered_in_its_place(tmp_path: 
         await shows(fleet, "a", "b", "c")
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_was_approved_a_moment_ago_can_be_called_at_once(
+    tmp_path: Path, era: Era
+) -> None:
+    path = tmp_path / "servers.lock"
+    approve(path, "b")
+    async with running(path, "block", Peer("a", "b")) as fleet:
+        await shows(fleet, "b")
+        upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), tmp_path))
+        async with visiting(upstream, era) as client:
+            refused = await client.call_tool("notes__a", {})
+            approve(path, "a", "b")
+            called = await client.call_tool("notes__a", {})
+        assert (refused.is_error, called.is_error) == (True, False)
+
+
 async def test_a_tool_that_changes_while_it_runs_is_withheld(tmp_path: Path) -> None:
     path, peer = tmp_path / "servers.lock", Peer("a", "b")
     approve(path, "a", "b")
