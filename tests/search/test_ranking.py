@@ -313,6 +313,17 @@ def test_who_asks_a_question_wants_to_be_told(text: str):
     assert search(index, "convert the time")[0] == "time__convert_time"
 
 
+def test_who_calls_notion_is_not_offered_notes():
+    index = index_of(
+        entry("notes__notes_search", "Search notes"),
+        entry("notes__notes_list", "List notes"),
+        entry("notion__query", "Search pages and databases"),
+        entry("notion__read", "Read a page"),
+    )
+
+    assert search(index, "notion search pages", 2) == ["notion__query", "notion__read"]
+
+
 @pytest.mark.parametrize("quotes", ["''", '""', "\u201c\u201d"])
 def test_what_a_long_request_has_in_quotes_is_a_value(quotes: str):
     index = index_of(
