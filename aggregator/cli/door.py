@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -109,8 +110,10 @@ def serve_door(
         None if access.token_file is None else str(access.token_file),
         access.token if confides else None,
     )
+    # Of a door that the token does not open, commands of the same person have no use.
+    known = announced(told, config.path, environment) if access.takes_token else nullcontext()
     try:
-        with announced(told, config.path, environment):
+        with known:
             on_open(listener)
             status = open_in_hub(listener, config, environment) if is_shared else None
             if status is not None:

@@ -39,6 +39,23 @@ def test_it_says_where_people_log_in_and_what_others_do_not_see(tmp_path: Path) 
     assert "resource_metadata=" in refused.headers["www-authenticate"]
 
 
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_only_a_door_that_the_token_opens_is_one_for_aggregator_open(
+    tmp_path: Path, *, is_taken: bool
+) -> None:
+    servers = f"{SERVERS}  localToken: {str(is_taken).lower()}\n"
+    with started(tmp_path, "--http", "0", servers=servers) as process:
+        assert process.stderr is not None
+        while "people log in" not in process.stderr.readline():
+            pass
+        files = [each for each in tmp_path.rglob("*") if each.is_file()]
+        told = [each for each in files if b'"authority"' in each.read_bytes()]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    assert bool(told) is is_taken
+
+
 def test_who_lets_everybody_in_asks_no_issuer(tmp_path: Path) -> None:
     status, said = end(tmp_path, "--http", "0", "--no-auth", servers=SERVERS)
 
