@@ -1,6 +1,6 @@
 """The way back from what a model writes to the tool it means."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -164,9 +164,14 @@ class Lookup:
         """Whether a name is exactly that of a tool whose server is gone."""
         return any(name in each.own for each in self.missed)
 
-    def namesakes(self, own: str) -> tuple[ToolName, ...]:
-        """Return the tools of all servers that have this name there."""
-        return _Choice(self.registers).namesakes(own)
+    def namesakes(self, names: Iterable[str]) -> Mapping[str, Sequence[ToolName]]:
+        """Return the tools of all servers that have each of these names there."""
+        found: dict[str, list[ToolName]] = {name: [] for name in names}
+        # Whatever is fewer is looked at, the names or the tools of a server.
+        for each in self.registers:
+            for own in each.own_names.keys() & found.keys():
+                found[own] += each.own_names[own]
+        return found
 
     def _missed(self, text: str) -> tuple[ServerName, ...]:
         """Return the servers that are gone and had a tool that is written like this."""
@@ -189,11 +194,8 @@ class _Choice(NamedTuple):
                 return self._narrowed(candidates, text)
         return None
 
-    def namesakes(self, own: str) -> tuple[ToolName, ...]:
-        return tuple(name for each in self.registers for name in each.own_names.get(own, ()))
-
     def _by_closeness(self, text: str) -> Iterator[list[ToolName]]:
-        yield list(self.namesakes(text))
+        yield [name for each in self.registers for name in each.own_names.get(text, ())]
         yield self._caseless(text)
         if plain := folded(text):
             yield self._qualified(plain)

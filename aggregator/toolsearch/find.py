@@ -116,19 +116,16 @@ def search(request: SearchRequest, view: View) -> Found:
 
 def copies(found: Found, view: View) -> dict[ToolName, tuple[ToolName, ...]]:
     """Return the tools of other servers that say the same as one that was found, for each."""
-    ranked = (entry for result in found.results if result.ranked for entry in result.entries)
+    ranked = [entry for result in found.results if result.ranked for entry in result.entries]
+    namesakes = view.lookup.namesakes(entry.own_name for entry in ranked)
     known = view.catalog.entries
     matched = {entry.name for entry in found.matches}
-    same = {
-        entry.name: tuple(
-            name
-            for name in view.lookup.namesakes(entry.own_name)
-            if name not in matched
-            and name in known
-            and known[name].description == entry.description
-        )
-        for entry in ranked
-    }
+    # Found tools that say the same have the same others, and may be many.
+    alike: dict[tuple[str, str], tuple[ToolName, ...]] = {}
+    for own, said in {(entry.own_name, entry.description) for entry in ranked}:
+        others = (name for name in namesakes[own] if name not in matched and name in known)
+        alike[own, said] = tuple(name for name in others if known[name].description == said)
+    same = {entry.name: alike[entry.own_name, entry.description] for entry in ranked}
     return {name: others for name, others in same.items() if others}
 
 

@@ -1,6 +1,6 @@
 """What to say of servers that are not connected."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from aggregator.catalog import (
@@ -22,6 +22,8 @@ MAX_COMMAND = 600
 """The same, where the reason names a command to be run."""
 MIN_NAMED = 120
 """Characters of the names of one server's tools that are told in any case."""
+SHORTEST = 12
+"""Characters that the line of a server has at the least."""
 MAX_PROBLEM = 400
 """Characters of why the file cannot be used."""
 
@@ -92,11 +94,7 @@ def problem(view: View) -> list[str]:
 
 def overview(view: View, room: int) -> str:
     """Tell of each server what it is for and which tools it has, in so many characters."""
-    servers = view.catalog.servers.items()
-    pages = [[_line(*each, view, limit) for each in servers] for limit in (200, 80, 40, 0)]
-    fits = (lines for lines in pages if sum(map(len, lines)) + len(lines) <= room)
-    lines = next(fits, None) or fitting(pages[-1], room)
-    told = "\n".join(lines)
+    told = "\n".join(_lines(view, room))
     left = room - len(told) - 2
     # A part of the names would only make believe that there are no others.
     entries = [*view.catalog.entries.values(), *view.shown.every_told()]
@@ -104,6 +102,22 @@ def overview(view: View, room: int) -> str:
         return told
     named = menu(entries, left)
     return "\n".join([told, "", *named]) if named else told
+
+
+def _lines(view: View, room: int) -> list[str]:
+    """Tell of each server on a line, at such length as there is room for."""
+    servers = [*view.catalog.servers.items()]
+    # What cannot be shown need not be written: there may be thousands.
+    some = servers[: room // SHORTEST + 1]
+    bare = [_line(*each, view, 0) for each in some]
+    if len(some) < len(servers) or not _fits(bare, room):
+        return fitting(bare, room, len(servers) - len(some))
+    pages = ([_line(*each, view, limit) for each in servers] for limit in (200, 80, 40))
+    return next((lines for lines in pages if _fits(lines, room)), bare)
+
+
+def _fits(lines: Sequence[str], room: int) -> bool:
+    return sum(map(len, lines)) + len(lines) <= room
 
 
 def menu(entries: Iterable[ToolEntry], room: int) -> list[str]:

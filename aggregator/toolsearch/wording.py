@@ -72,11 +72,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def fitting(lines: Sequence[str], room: int) -> list[str]:
-    """Keep the lines that fit in `room` characters together, and count the rest."""
-    if sum(len(line) + 1 for line in lines) <= room + 1:
+def fitting(lines: Sequence[str], room: int, more: int = 0) -> list[str]:
+    """Keep the lines that fit in `room` characters together, and count the rest.
+
+    To the rest come those that were left out before.
+    """
+    if not more and sum(len(line) + 1 for line in lines) <= room + 1:
         return list(lines)
-    left = room - len(f"({counted(len(lines), 'more line')})")
+    left = room - len(f"({counted(len(lines) + more, 'more line')})")
     kept = sum(used <= left for used in accumulate(len(line) + 1 for line in lines))
-    mark = f"({counted(len(lines) - kept, 'more line')})"
+    mark = f"({counted(len(lines) - kept + more, 'more line')})"
     return [*lines[:kept], mark] if len(mark) <= room else []

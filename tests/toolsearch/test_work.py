@@ -75,3 +75,40 @@ def test_names_as_they_are_listed_are_found_however_many_are_asked_for() -> None
 @pytest.mark.parametrize("name", ["Some-Server_2", "\u0130stanbul", "a.b c", "\u4e2d\u6587", ""])
 def test_a_server_is_known_by_its_letters_and_digits(name: str) -> None:
     assert plain_server(name) == "".join(each for each in name.casefold() if each.isalnum())
+
+
+@cache
+def crowded() -> View:
+    """Return a view of thousands of servers with a tool or two."""
+    return view_of(
+        {
+            f"server-{number}": ready(f"server-{number}", tool("get_data"), tool(f"get_{number}"))
+            for number in range(3_000)
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"query": "get data", "names": True}, {"query": "get data", "limit": 100}]
+)
+def test_thousands_of_servers_cost_a_look_each_and_not_one_for_each_tool_found(
+    arguments: dict[str, object],
+) -> None:
+    view = crowded()
+    asked = parse_search(arguments)
+
+    def answer() -> None:
+        tell(search(asked, view), view)
+
+    answer()
+    assert calls(answer) < TURN_BOUND
+
+
+def test_an_overview_of_thousands_of_servers_counts_those_it_has_no_room_for() -> None:
+    view = crowded()
+
+    lines = tell(search(parse_search({}), view), view).text.split("\n")
+
+    told = [line for line in lines if line.startswith("- server-")]
+    assert told[0] == "- server-0 (2 tools)"
+    assert f"({3_000 - len(told):,} more lines)" in lines
