@@ -166,7 +166,8 @@ async def test_what_is_not_as_it_was_approved_says_how_and_which_command_helps(
             Drift("find_note", Kind.REQUIRED, ("has another parameter",)),
         )
         changed = replace(state, entries=(finding,), listed=(adding, finding), drift=drift)
-        fleet._become(fleet.now.with_state(name, changed))
+        fleet.now = fleet.now.with_state(name, changed)
+        fleet.changed.send()
         card = page.locator("[data-server=notes]")
 
         await expect(card.locator("summary .pill", has_text="2 changed")).to_be_visible()
