@@ -115,7 +115,7 @@ class Upstream(Server[Any]):
         self._yard = Yard()
         self._forwarding = Forwarding(fleet, self._yard, replica)
         self._subscriptions = Subscriptions(fleet, audience.watches)
-        self.kept = Shelf()
+        self.kept = Shelf(replica.name)
         """The results that were shortened."""
         guard = Guard(self.kept)
         self._resources = Resources(self._forwarding, self._subscriptions, audience.watches, guard)

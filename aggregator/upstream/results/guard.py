@@ -5,7 +5,7 @@ from typing import Any
 from aggregator.catalog import ToolEntry
 from aggregator.clients import ClientProfile, said_of
 from aggregator.downstream.questions import is_input_required
-from aggregator.errors import UnknownResultError
+from aggregator.errors import ElsewhereError, UnknownResultError
 from aggregator.events import BY_HAND
 from aggregator.exposure import offers_calls
 from aggregator.json import JsonObject, items
@@ -61,7 +61,8 @@ class Guard:
             spent = spent + for_it if is_both else max(spent, for_it)
         if spent <= room or is_input_required(result):
             return result
-        kept = await _kept(blocks, None if stays else structured, entry)
+        name = self._shelf.new_name()
+        kept = await _kept(name, blocks, None if stays else structured, entry)
         return await self._shown(result, kept, request, limit, stays=stays)
 
     async def _shown(
@@ -119,8 +120,15 @@ class Guard:
             return None
 
     def _found(self, name: str, request: Request) -> tuple[Kept, str]:
-        """Return a result, and which part of it is meant."""
+        """Return a result, and which part of it is meant.
+
+        Raises:
+            ElsewhereError: Another replica keeps it.
+            UnknownResultError: It is not kept for this client.
+        """
         name, _, path = name.partition("/")
+        if (place := self._shelf.elsewhere(name)) is not None:
+            raise ElsewhereError("this result", place)
         kept = self._shelf.find(request.resident.key, name)
         if kept is None or (kept.server and kept.server not in request.now.config.servers):
             raise UnknownResultError(name)
@@ -139,7 +147,7 @@ def _must_stay(result: JsonObject, request: Request, entry: ToolEntry | None) ->
     return "outputSchema" in entry.tool and known.needs_structured
 
 
-async def _kept(blocks: list[Any], structured: object, entry: ToolEntry | None) -> Kept:
+async def _kept(name: str, blocks: list[Any], structured: object, entry: ToolEntry | None) -> Kept:
     """Return a result as it is kept, with its structured content behind it if the text is not."""
     document: Whole | None = None
     if structured is not None:
@@ -152,7 +160,7 @@ async def _kept(blocks: list[Any], structured: object, entry: ToolEntry | None) 
         document = None
     tool = "a call" if entry is None else entry.name
     server = ServerName("") if entry is None else entry.server
-    return Kept(Shelf.new_name(), tool, server, whole, document)
+    return Kept(name, tool, server, whole, document)
 
 
 def _reader(request: Request) -> str:

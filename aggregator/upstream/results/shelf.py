@@ -3,6 +3,7 @@
 They are kept in memory alone: nothing is left of them when their client leaves, or we do.
 """
 
+import re
 import secrets
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ MAX_BYTES_OF_ALL = 256 << 20
 """Bytes that are kept for all clients together."""
 NAME_BYTES = 12
 """Bytes of chance in a name: nobody guesses one, who could not read it by its name alone."""
+
+_UNFIT = re.compile(r"[^A-Za-z0-9.-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,9 @@ class Kept:
 class Shelf:
     """Keeps results, within bounds of number, size and time."""
 
-    def __init__(self) -> None:
+    def __init__(self, replica: str = "") -> None:
+        self._place = _UNFIT.sub("-", replica)
+        """Where it is among several replicas: nobody else has what is kept here."""
         self._of = dict[Hashable, dict[str, Kept]]()
         """The results of each client, the longest unread first."""
         self._read = dict[str, tuple[float, Hashable]]()
@@ -64,10 +69,15 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._read)
 
-    @staticmethod
-    def new_name() -> str:
+    def new_name(self) -> str:
         """Return a name for a result that nobody can guess."""
-        return secrets.token_urlsafe(NAME_BYTES)
+        chance = secrets.token_urlsafe(NAME_BYTES)
+        return f"{chance}~{self._place}" if self._place else chance
+
+    def elsewhere(self, name: str) -> str | None:
+        """Return which other replica keeps what has this name, if one does."""
+        place = name.partition("~")[2]
+        return place if place and place != self._place else None
 
     def keep(self, owner: Hashable, kept: Kept) -> bool:
         """Keep a result for one client, unless it is too large to be kept at all."""

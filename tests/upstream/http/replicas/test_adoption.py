@@ -357,3 +357,41 @@ def test_a_token_of_a_request_ends_by_the_clock_that_replicas_share(tmp_path: Pa
     time = 3601.0
     with pytest.raises(ForeignStateError):
         there.open(token, binding)
+
+
+class Wordy(Peer):
+    """Says more than anybody wants to read."""
+
+    async def _call(self, ctx: Any, params: types.CallToolRequestParams) -> Any:
+        assert ctx.session
+        text = types.TextContent(type="text", text=f"{params.name} " * 20_000)
+        return types.CallToolResult(content=[text])
+
+
+async def test_a_result_that_was_shortened_is_read_where_it_is_kept(
+    era: Era, tmp_path: Path
+) -> None:
+    def servers() -> dict[str, Any]:
+        return {"one": connect_to(Wordy(**MANY))}
+
+    def reading(name: str, session: dict[str, str]) -> dict[str, Any]:
+        params = {"name": "CallReadOnlyTool", "arguments": {"name": name, "arguments": {}}}
+        if era == "modern":
+            return modern("tools/call", params, mcp_name="CallReadOnlyTool")
+        return {"json": asked("tools/call", params), "headers": session}
+
+    settings = Settings(max_result_tokens=2_000, surface="relay")
+    async with pair(servers, tmp_path, settings) as (one, two, client):
+        session = await begin(client, one) if era == "handshake" else {}
+        params: dict[str, Any] = {"name": "one__tool_1", "arguments": {}}
+        request: dict[str, Any] = modern("tools/call", params, mcp_name="one__tool_1")
+        if era == "handshake":
+            request = {"json": asked("tools/call", params), "headers": session}
+        result = (await client.post(one.url, **request)).json()["result"]
+        name = result["_meta"]["aggregator/result"]["name"]
+        elsewhere = await client.post(two.url, **reading(name, session))
+        here = await client.post(one.url, **reading(name, session))
+
+    assert elsewhere.status_code == 503
+    assert elsewhere.json()["error"]["data"]["aggregator/error"]["replica"] == "one"
+    assert "tool_1 tool_1" in json.dumps(here.json()["result"]["content"])
