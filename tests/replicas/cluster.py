@@ -43,6 +43,8 @@ backend replicas
   balance roundrobin
   option httpchk GET /readyz
   http-check send hdr Host 127.0.0.1
+  # Whoever is only slow, as all are on a busy machine, is not taken for gone.
+  timeout check 30s
   default-server check inter 200ms fall 1 rise 1
 """
 

@@ -375,7 +375,8 @@ async def test_a_result_that_was_shortened_is_read_where_it_is_kept(
         return {"one": connect_to(Wordy(**MANY))}
 
     def reading(name: str, session: dict[str, str]) -> dict[str, Any]:
-        params = {"name": "CallReadOnlyTool", "arguments": {"name": name, "arguments": {}}}
+        given: dict[str, Any] = {"name": name, "arguments": {}}
+        params = {"name": "CallReadOnlyTool", "arguments": given}
         if era == "modern":
             return modern("tools/call", params, mcp_name="CallReadOnlyTool")
         return {"json": asked("tools/call", params), "headers": session}
