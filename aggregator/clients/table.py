@@ -85,7 +85,7 @@ CLIENTS: tuple[Client, ...] = (
         {"user": FileTemplate("{codex}/config.toml", ("mcp_servers",))},
         extra={"required": True, "omit_tools_from": ["deferred"]},
         handing="names",
-        # In the lab on pipes; its source: it declares no roots.
+        # In the lab through a hub, 0.166.0: it declares no roots.
         unshared="",
         web=WebEntry("", {"required": True, "omit_tools_from": ["deferred"]}),
     ),
@@ -133,6 +133,8 @@ CLIENTS: tuple[Client, ...] = (
         },
         variables=("braces", "bare"),
         extra={"type": "local", "tools": ["*"], "deferTools": "never"},
+        # In the lab through a hub, 1.0.102: it declares no roots.
+        unshared="",
     ),
     Client(
         "vscode",
@@ -284,8 +286,8 @@ CLIENTS: tuple[Client, ...] = (
         variables=("curly",),
         shape="array",
         extra={"enabled": True},
-        # In the lab on pipes; its source: it declares no capabilities at all.
-        unshared="",
+        # In the lab, 1.18.34: it declares roots.
+        unshared=ROOTED,
         web=WebEntry(f"{{env:{FROM_ENVIRONMENT}}}", {"type": "remote", "enabled": True}),
     ),
     Client(

@@ -118,9 +118,9 @@ def test_nobody_shares_by_itself_elsewhere_or_in_a_file_for_others(
 
 def test_a_file_for_others_does_not_say_to_share(shell: Shell) -> None:
     shell.write_servers(SERVERS)
-    shell.run("install", "opencode", "--scope", "project", "--yes")
+    shell.run("install", "copilot-cli", "--scope", "project", "--yes")
 
-    assert "--shared" not in (shell.project / "opencode.json").read_text(encoding="utf-8")
+    assert "--shared" not in (shell.project / ".github/mcp.json").read_text(encoding="utf-8")
 
 
 WEB = [client.name for client in INSTALLABLE if client.web is not None]
