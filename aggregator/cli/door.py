@@ -20,10 +20,12 @@ from aggregator.memory import state_path
 from aggregator.records.keeping import stats_path
 from aggregator.upstream.http.binding import Binding, BindingError, parse_binding
 from aggregator.upstream.http.keys import Keys
+from aggregator.upstream.http.proxies import parse_proxies
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.key_file import KeyFile
 from aggregator.upstream.http.replicas.mail import Box
-from aggregator.upstream.http.serving import FROM_ENVIRONMENT, Access, Listener
+from aggregator.upstream.http.serving import DRAIN_TIME, FROM_ENVIRONMENT, Access, Listener
+from aggregator.upstream.http.tls import Certificate
 from aggregator.upstream.replica import ALONE
 from aggregator.upstream.seal import Wax
 
@@ -41,7 +43,8 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         CommandError: It cannot be done so.
     """
     try:
-        binding = parse_binding(options.http)
+        binding = parse_binding(options.http, is_secure=options.tls_cert is not None)
+        proxies = parse_proxies(options.behind_proxy)
     except BindingError as error:
         raise CommandError(str(error), error.hint, ExitStatus.USAGE) from error
     if options.no_auth and config.settings.http.issuer is not None:
@@ -63,6 +66,10 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         say=environment.note,
         stats=stats_of(config, environment),
         shows_arguments=options.show_arguments,
+        certificate=_certificate(options, environment),
+        proxies=proxies,
+        drain_time=DRAIN_TIME if options.drain is None else options.drain,
+        notice=options.notice or 0.0,
         common=_common(options, binding, environment),
         asks_issuer=True,
         takes_token=config.settings.http.issuer is None or config.settings.http.local_token,
@@ -110,8 +117,10 @@ def serve_door(
         None if access.token_file is None else str(access.token_file),
         access.token if confides else None,
     )
-    # Of a door that the token does not open, commands of the same person have no use.
-    known = announced(told, config.path, environment) if access.takes_token else nullcontext()
+    # Of a door that the token does not open, commands of the same person have no use, and they
+    # come without TLS.
+    is_known = access.takes_token and access.certificate is None
+    known = announced(told, config.path, environment) if is_known else nullcontext()
     try:
         with known:
             on_open(listener)
@@ -137,6 +146,24 @@ def _keys(options: argparse.Namespace, config: Config, environment: Environment)
     has_place = state_path(environment.variables, environment.platform) is not None
     is_asked = has_place and not options.no_auth
     return Keys(ring_of(config.path, environment) if is_asked else None)
+
+
+def _certificate(options: argparse.Namespace, environment: Environment) -> Certificate | None:
+    """Return what connections are to be secured with, if they are."""
+    if options.tls_cert is None:
+        if options.tls_key is not None:
+            raise CommandError(
+                "`--tls-key` is of use only with `--tls-cert`",
+                "Name the file of the certificate, too",
+                ExitStatus.USAGE,
+            )
+        return None
+    named = (options.tls_cert, options.tls_key)
+    chain, key = (each and environment.directory / Path(each).expanduser() for each in named)
+    try:
+        return Certificate(chain, key)
+    except BindingError as error:
+        raise CommandError(str(error), error.hint) from error
 
 
 def _common(

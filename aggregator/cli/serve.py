@@ -78,17 +78,29 @@ def prepare(
     return config, set_up_logging(config, options.verbose, form, environment.stderr, least)
 
 
+_OF_HTTP = (
+    "no_auth",
+    "allow_host",
+    "token_file",
+    "tls_cert",
+    "tls_key",
+    "behind_proxy",
+    "drain",
+    "notice",
+    "state_key",
+    "state",
+    "show_arguments",
+)
+"""What means something only with `--http`."""
+
+
 def _check(options: argparse.Namespace) -> None:
     """Refuse what would have no effect, since somebody counts on it.
 
     Raises:
         CommandError: An option needs another.
     """
-    for option in (
-        ("no_auth", "allow_host", "token_file", "state_key", "state", "show_arguments")
-        if options.http is None
-        else ()
-    ):
+    for option in _OF_HTTP if options.http is None else ():
         if getattr(options, option):
             raise CommandError(
                 f"`--{option.replace('_', '-')}` is of use only with `--http`",

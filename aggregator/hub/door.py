@@ -26,10 +26,13 @@ class DoorSession(Session):
         # Most hubs have no door, and do not wait for what HTTP takes.
         from aggregator.upstream.http.binding import Binding  # noqa: PLC0415 - see above
         from aggregator.upstream.http.keys import Keys, Ring  # noqa: PLC0415 - see above
+        from aggregator.upstream.http.proxies import parse_proxies  # noqa: PLC0415 - see above
         from aggregator.upstream.http.serving import Access, Listener  # noqa: PLC0415 - see above
+        from aggregator.upstream.http.tls import Certificate  # noqa: PLC0415 - see above
 
         told = self._told()
-        binding, ring = Binding(told["host"], told["port"]), told["ring"]
+        binding = Binding(told["host"], told["port"])
+        ring, tls = told["ring"], told["tls"]
         access = Access(
             binding,
             None,
@@ -40,6 +43,10 @@ class DoorSession(Session):
             profile=told["profile"],
             asks_issuer=told["asks_issuer"],
             keys=Keys(ring and Ring(Path(ring[0]), ring[1])),
+            certificate=tls and Certificate(Path(tls[0]), tls[1] and Path(tls[1])),
+            proxies=parse_proxies(told["proxies"]),
+            drain_time=told["drain"][0],
+            notice=told["drain"][1],
         )
         listener = Listener(access, socket.socket(fileno=os.dup(self._line.descriptors[0])))
         try:

@@ -53,11 +53,13 @@ class Open:
         return {"authorization": f"Bearer {self.token}"}
 
     @asynccontextmanager
-    async def client(self, era: Era, **options: Any) -> AsyncGenerator[Client, None]:
+    async def client(
+        self, era: Era, verify: ssl.SSLContext = NO_CERTIFICATES, **options: Any
+    ) -> AsyncGenerator[Client, None]:
         """Be a client of it."""
         async with (
             httpx2.AsyncClient(
-                headers=self.credentials, timeout=PATIENCE, trust_env=False, verify=NO_CERTIFICATES
+                headers=self.credentials, timeout=PATIENCE, trust_env=False, verify=verify
             ) as http,
             Client(
                 streamable_http_client(self.url, http_client=http), mode=MODES[era], **options
@@ -80,9 +82,13 @@ async def door(
     profile: str | None = None,
     keys: Keys | None = None,
     common: Common | None = None,
+    outside: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> AsyncGenerator[Open, None]:
-    """Serve the aggregator in front of these servers for the length of the block."""
+    """Serve the aggregator in front of these servers for the length of the block.
+
+    `outside` has what else there is to say of the door: its certificate, its gateways, its end.
+    """
     said: list[str] = []
     token_file = directory / "http-token"
     access = Access(
@@ -98,6 +104,7 @@ async def door(
         shows_arguments=shows_arguments,
         common=common,
         asks_issuer=True,
+        **(outside or {}),
     )
     if common is not None:
         options["replica"] = common.replica

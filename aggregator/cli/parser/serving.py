@@ -44,6 +44,34 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         help="with --http: a further name by which clients reach this host",
     )
     parser.add_argument(
+        "--tls-cert",
+        type=file,
+        metavar="FILE",
+        help="with --http: serve HTTPS with this certificate, read again when it changes",
+    )
+    parser.add_argument(
+        "--tls-key", type=file, metavar="FILE", help="with --tls-cert: its key, if not in the same"
+    )
+    parser.add_argument(
+        "--behind-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="with --http: believe this address, or network, what it says of its clients",
+    )
+    parser.add_argument(
+        "--drain",
+        type=_seconds,
+        metavar="TIME",
+        help="with --http: how long calls under way have to end on SIGTERM (10s)",
+    )
+    parser.add_argument(
+        "--notice",
+        type=_seconds,
+        metavar="TIME",
+        help="with --http: how long /readyz says so before new requests are refused then (0s)",
+    )
+    parser.add_argument(
         "--state-key",
         type=file,
         metavar="FILE",
@@ -55,6 +83,23 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         help="with --state-key: a Redis or Valkey that the replicas share (or $AGGREGATOR_STATE)",
     )
     add_show_arguments(parser, "with --http: ")
+
+
+def _seconds(text: str) -> float:
+    """Read a duration of at most an hour."""
+    # Whoever types none does not wait for what reads them.
+    from aggregator.config.quantities import seconds  # noqa: PLC0415 - see above
+
+    try:
+        found = seconds(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= _LONGEST:
+        raise argparse.ArgumentTypeError("must be a duration up to an hour, as `30s` or `2m`")
+    return found
+
+
+_LONGEST = 3600.0
 
 
 def _logging(parser: argparse.ArgumentParser) -> None:

@@ -50,7 +50,7 @@ class Binding:
         return f"{host}:{self.port}"
 
 
-def parse_binding(text: str) -> Binding:
+def parse_binding(text: str, *, is_secure: bool = False) -> Binding:
     """Read `PORT`, `HOST:PORT`, `[IPV6]:PORT` or the URL that clients are given.
 
     The host is this machine's loopback by default.
@@ -58,7 +58,7 @@ def parse_binding(text: str) -> Binding:
     Raises:
         BindingError: It is none of these.
     """
-    host, _, port = _authority(text).rpartition(":")
+    host, _, port = _authority(text, is_secure=is_secure).rpartition(":")
     hint = f"Write a port up to {LAST_PORT}, as in `--http 8765`"
     if not (port.isascii() and port.isdigit()):
         raise BindingError(f"`{text}` does not end in a port", hint)
@@ -72,7 +72,7 @@ def parse_binding(text: str) -> Binding:
     return Binding(bare or LOOPBACK, int(port))
 
 
-def _authority(text: str) -> str:
+def _authority(text: str, *, is_secure: bool) -> str:
     """Return the host and port of what may be a URL.
 
     Raises:
@@ -81,11 +81,15 @@ def _authority(text: str) -> str:
     scheme, separator, rest = text.partition("://")
     if not separator:
         return text
-    if scheme.lower() != "http":
+    if scheme.lower() == "https" and not is_secure:
         raise BindingError(
             f"`{text}` cannot be served: there is only plain HTTP here",
-            "Put a gateway with TLS in front, and name it with `--allow-host`",
+            "Name a certificate with `--tls-cert` and `--tls-key`, or put a gateway with TLS in "
+            "front, and name it with `--behind-proxy` and `--allow-host`",
         )
+    if scheme.lower() not in ("http", "https") or (is_secure and scheme.lower() == "http"):
+        served = "HTTPS" if is_secure else "plain HTTP"
+        raise BindingError(f"`{text}` cannot be served: there is only {served} here")
     authority, slash, path = rest.partition("/")
     if path not in ("", PROTOCOL.removeprefix("/")):
         where = f"http://{authority}{PROTOCOL}"

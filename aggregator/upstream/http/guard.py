@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aggregator.upstream.allowances import Allowances
 from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
+from aggregator.upstream.http.proxies import PEER
 from aggregator.upstream.http.refusal import Refusal
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.identity import IDENTITY
@@ -52,7 +53,7 @@ class Policy:
         ours = {*LOCAL_NAMES, *(() if wildcard else (bare.lower(),))}
         hosts = frozenset(f"{name}:{port}" for name in ours)
         # A client leaves the port out where it is the usual one.
-        usual = frozenset(ours) if port == _USUAL_PORT else frozenset[str]()
+        usual = frozenset(ours) if port in _USUAL_PORTS else frozenset[str]()
         return cls(hosts | usual, frozenset(name.lower() for name in names))
 
     def knows(self, authority: str, address: str | None) -> bool:
@@ -65,7 +66,7 @@ class Policy:
         return authority.lower() in self.hosts or match[1] in self.names or is_own_address
 
 
-_USUAL_PORT = 80
+_USUAL_PORTS = (80, 443)
 
 
 def refusal(headers: Headers, policy: Policy, *, address: str | None = None) -> Refusal | None:
@@ -116,7 +117,7 @@ class Guard:
             else:
                 scope[IDENTITY] = judged
                 if self._strangers is not None and scope.get("client"):
-                    self._strangers.release(scope["client"])
+                    self._strangers.release(scope.get(PEER) or scope["client"])
         if found is None:
             await self._app(scope, receive, send)
         else:

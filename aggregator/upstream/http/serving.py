@@ -21,10 +21,12 @@ from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.issuer.reading import LEEWAY
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
+from aggregator.upstream.http.proxies import Behind, Network
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.hearing import Hearing
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
 from aggregator.upstream.http.strangers import Strangers
+from aggregator.upstream.http.tls import Certificate
 from aggregator.upstream.http.token import check_token, ensure_token
 from aggregator.upstream.server import Upstream
 
@@ -68,6 +70,14 @@ class Access:
     """Where it is kept what was counted, for the page; `None` if nothing is."""
     shows_arguments: bool = False
     """Whether the page shows what calls are given."""
+    certificate: Certificate | None = None
+    """What connections are secured with, if they are."""
+    proxies: tuple[Network, ...] = ()
+    """Gateways that are believed what they say of their clients."""
+    drain_time: float = DRAIN_TIME
+    """Seconds that calls under way are given to end before we leave."""
+    notice: float = 0.0
+    """Seconds that gateways are told of our leaving before clients are."""
     common: Common | None = None
     """What this process has in common with others that serve the same clients, if there are any."""
     asks_issuer: bool = False
@@ -103,7 +113,8 @@ class Listener:
     @property
     def url(self) -> str:
         """The address that clients connect to."""
-        return f"http://{self.binding.authority}{PROTOCOL}"
+        scheme = "http" if self._access.certificate is None else "https"
+        return f"{scheme}://{self.binding.authority}{PROTOCOL}"
 
     async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
         """Serve clients until we are told to stop."""
@@ -132,7 +143,8 @@ class Listener:
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
         backlog = max(1, min(BACKLOG, strangers.most // 2))
-        server = _Server(_settings(guard, protocol, most, backlog))
+        app = Behind(guard, access.proxies) if access.proxies else guard
+        server = _Server(_settings(app, protocol, most, backlog, access.certificate))
         stream, wants = upstream.fleet.stream, access.shows_arguments
         with stream.heard_by(site.metrics.hear), stream.heard_by(site.activity.hear, content=wants):
             async with site.endpoint.open(), anyio.create_task_group() as group:
@@ -147,7 +159,10 @@ class Listener:
                         watching.start_soon(hearing.run)
                     await stop.wait()
                     watching.cancel_scope.cancel()
-                await site.drain(DRAIN_TIME)
+                if access.notice:
+                    site.give_notice()
+                    await anyio.sleep(access.notice)
+                await site.drain(access.drain_time)
                 server.should_exit = True
 
     def _look(self, upstream: Upstream) -> Callable[[], Http]:
@@ -174,6 +189,9 @@ class Listener:
             "profile": access.profile,
             "asks_issuer": access.asks_issuer,
             "ring": access.keys.place,
+            "tls": access.certificate and access.certificate.place,
+            "proxies": [str(each) for each in access.proxies],
+            "drain": [access.drain_time, access.notice],
         }
 
     def close(self) -> None:
@@ -190,10 +208,12 @@ class Listener:
             )
         for note in self._access.notes:
             self._access.say(note)
-        if not self.binding.is_loopback:
+        is_secure = self._access.certificate is not None or self._access.proxies
+        if not self.binding.is_loopback and not is_secure:
             self._access.say(
-                "warning: others on the network can read the token and all else on the way; "
-                "put a gateway with TLS in front, or listen on 127.0.0.1"
+                "warning: others on the network can read the token and all else on the way; use "
+                "`--tls-cert` and `--tls-key`, put a gateway with TLS in front and name its "
+                "address with `--behind-proxy`, or listen on 127.0.0.1"
             )
 
 
@@ -223,6 +243,8 @@ async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
     while True:
         await anyio.sleep(LOOK)
         keys.look()
+        if access.certificate is not None:
+            access.certificate.look()
         if common is not None:
             common.keys.look()
         before, valid = valid, keys.valid
@@ -241,15 +263,34 @@ async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> Non
     stop.set()
 
 
-def _settings(app: ASGIApp, protocol: type[Any], most: int, backlog: int) -> uvicorn.Config:
-    return uvicorn.Config(
+class _Config(uvicorn.Config):
+    """How uvicorn serves, with a certificate that can be replaced meanwhile."""
+
+    def __init__(self, app: ASGIApp, certificate: Certificate | None, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(app, **options)
+        self._certificate = certificate
+
+    def load(self) -> None:
+        super().load()
+        self.ssl = self._certificate and self._certificate.context
+
+
+def _settings(
+    app: ASGIApp,
+    protocol: type[Any],
+    most: int,
+    backlog: int,
+    certificate: Certificate | None,
+) -> uvicorn.Config:
+    return _Config(
         app,
+        certificate,
         http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
-        # Whoever connects is who connects: no header says otherwise.
+        # Only what `--behind-proxy` names is believed, and that is read by ourselves.
         proxy_headers=False,
         server_header=False,
         limit_concurrency=most,

@@ -92,6 +92,7 @@ class Site:
             **{path: (reading, file) for path, file in files.items()},
         }
         """All there is, with the methods each path takes."""
+        self._is_leaving = False
         self._is_closing = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,6 +139,10 @@ class Site:
             if key in grants:
                 follower.cancel()
 
+    def give_notice(self) -> None:
+        """Have gateways know that we are about to leave, and serve those who still come."""
+        self._is_leaving = True
+
     async def drain(self, patience: float) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
         self._is_closing = True
@@ -174,8 +179,9 @@ class Site:
     async def _ready(self, scope: Scope, receive: Receive, send: Send) -> None:
         states = self._upstream.fleet.now.catalog.servers.values()
         is_starting = any(isinstance(each, Pending) and each.phase == "starting" for each in states)
-        if self._is_closing or is_starting:
-            status = "closing" if self._is_closing else "starting"
+        is_closing = self._is_leaving or self._is_closing
+        if is_closing or is_starting:
+            status = "closing" if is_closing else "starting"
             response = JSONResponse({"status": status}, HTTPStatus.SERVICE_UNAVAILABLE)
         elif self._mail is not None:
             # Without it most is as it was, and no other replica would have more of it.

@@ -1,0 +1,173 @@
+"""A door behind TLS: its certificate, files that cannot be used, and a change while it is open."""
+
+import re
+import ssl
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from aggregator.upstream.http.binding import BindingError, parse_binding
+from aggregator.upstream.http.tls import Certificate
+from tests.cli.shell import Shell
+from tests.hub.conftest import harbour
+from tests.hub.harbour import Harbour
+from tests.hub.test_door import TOKEN
+from tests.hub.test_door import door as shared_door
+from tests.loopback.door import door
+from tests.patience import PATIENCE
+from tests.peers import Era, Peer, connect_to, ready, text_of
+
+__all__ = ["harbour"]
+
+
+def make(directory: Path, name: str, *options: str) -> Path:
+    """Make a certificate of 127.0.0.1 that nobody else trusts, with its key beside it."""
+    path = directory / f"{name}.pem"
+    words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -days 2"
+    words += f" -subj /CN={name} -addext subjectAltName=IP:127.0.0.1"
+    files = ("-keyout", str(path.with_suffix(".key")), "-out", str(path))
+    command = [*words.split(), *(options or ("-nodes",)), *files]
+    subprocess.run(command, check=True, capture_output=True)
+    return path
+
+
+def of(chain: Path) -> Certificate:
+    return Certificate(chain, chain.with_suffix(".key"))
+
+
+def trusting(*chains: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for chain in chains:
+        context.load_verify_locations(chain)
+    return context
+
+
+def shown(response: httpx2.Response) -> str:
+    """Return whose certificate a response came with."""
+    stream = response.extensions["network_stream"]
+    subject = stream.get_extra_info("ssl_object").getpeercert()["subject"]
+    return dict(each[0] for each in subject)["commonName"]
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("parser")
+async def test_clients_of_both_eras_come_by_tls(client_era: Era, tmp_path: Path) -> None:
+    chain = make(tmp_path, "one")
+    outside = {"certificate": of(chain)}
+    async with door({"a": connect_to(Peer("go"))}, tmp_path, outside=outside) as opened:
+        await ready(opened.upstream)
+        assert opened.url.startswith("https://127.0.0.1:")
+        async with opened.client(client_era, verify=trusting(chain)) as client:
+            assert text_of(await client.call_tool("a__go", {})) == "go: {}"
+        with pytest.raises(httpx2.HTTPError):
+            await _alive(opened.url.replace("https", "http"), trusting(chain))
+        with pytest.raises(httpx2.ConnectError):
+            await _alive(opened.url, trusting(make(tmp_path, "other")))
+
+
+async def _alive(url: str, context: ssl.SSLContext) -> int:
+    async with httpx2.AsyncClient(trust_env=False, verify=context, timeout=PATIENCE) as http:
+        return (await http.get(url.replace("/mcp", "/healthz"))).status_code
+
+
+@pytest.mark.anyio
+async def test_a_new_certificate_is_shown_and_no_connection_is_lost(tmp_path: Path) -> None:
+    chain, later = make(tmp_path, "one"), make(tmp_path, "two")
+    context, certificate = trusting(chain, later), of(chain)
+    async with door({}, tmp_path, outside={"certificate": certificate}) as opened:
+        url = opened.url.replace("/mcp", "/healthz")
+        async with httpx2.AsyncClient(trust_env=False, verify=context, timeout=PATIENCE) as old:
+            assert shown(await old.get(url)) == "one"
+
+            later.replace(chain)
+            certificate.look()
+            # The key is not there yet: nothing changes until both belong together.
+            async with httpx2.AsyncClient(trust_env=False, verify=context) as between:
+                assert shown(await between.get(url)) == "one"
+            later.with_suffix(".key").replace(chain.with_suffix(".key"))
+            certificate.look()
+
+            async with httpx2.AsyncClient(trust_env=False, verify=context) as new:
+                assert shown(await new.get(url)) == "two"
+            assert shown(await old.get(url)) == "one"
+
+
+def _missing(directory: Path) -> Certificate:
+    return Certificate(directory / "none.pem")
+
+
+def _mismatched(directory: Path) -> Certificate:
+    one, two = make(directory, "one"), make(directory, "two")
+    return Certificate(one, two.with_suffix(".key"))
+
+
+def _encrypted(directory: Path) -> Certificate:
+    return of(make(directory, "one", "-passout", "pass:secret"))
+
+
+def _swapped(directory: Path) -> Certificate:
+    one = make(directory, "one")
+    return Certificate(one.with_suffix(".key"), one)
+
+
+def _without_key(directory: Path) -> Certificate:
+    return Certificate(make(directory, "one"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (_missing, "none.pem` cannot be read: no such file"),
+        (_mismatched, "do not belong together"),
+        (_encrypted, "is encrypted, and nobody is here to type its password"),
+        (_swapped, "is no certificate in PEM form"),
+        (_without_key, "does not hold a certificate and its key"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_in_a_sentence(
+    given: Callable[[Path], Certificate], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BindingError, match=re.escape(said)) as raised:
+        given(tmp_path)
+
+    assert raised.value.hint
+
+
+def test_an_address_says_whether_it_is_secured() -> None:
+    assert parse_binding("https://127.0.0.1:1/mcp", is_secure=True).port == 1
+    for text, is_secure in (("https://127.0.0.1:1", False), ("http://127.0.0.1:1", True)):
+        with pytest.raises(BindingError, match="there is only"):
+            parse_binding(text, is_secure=is_secure)
+
+
+def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "servers.yaml").write_text("servers: {}\n")
+    shell = Shell(tmp_path, tmp_path)
+
+    alone = shell.run("serve", "--http", "0", "--tls-key", "x")
+    nothing = shell.run("serve", "--http", "0", "--tls-cert", "none.pem")
+    stdio = shell.run("serve", "--tls-cert", "none.pem")
+
+    assert (alone.status, nothing.status, stdio.status) == (2, 1, 2)
+    assert "`--tls-key` is of use only with `--tls-cert`" in alone.err
+    assert "cannot be read: no such file" in nothing.err
+    assert "`--tls-cert` is of use only with `--http`" in stdio.err
+
+
+@pytest.mark.slow
+def test_a_hub_serves_a_door_behind_tls(harbour: Harbour, tmp_path: Path) -> None:
+    chain = make(tmp_path, "one")
+    words = ("--tls-cert", str(chain), "--tls-key", str(chain.with_suffix(".key")))
+    with shared_door(harbour, *words) as opened:
+        url = re.findall(r"https://\S+", opened.said[-1])[0]
+        answer = httpx2.get(
+            url.replace("/mcp", "/healthz"),
+            headers={"authorization": f"Bearer {TOKEN}"},
+            verify=trusting(chain),
+            trust_env=False,
+        )
+
+    assert answer.json() == {"status": "alive"}
