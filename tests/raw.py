@@ -181,8 +181,11 @@ class RawServer:
 class RawClient:
     """A client of one era that sees results as they come over the wire."""
 
-    def __init__(self, era: Era, streams: Any, capabilities: Json) -> None:
+    def __init__(
+        self, era: Era, streams: Any, capabilities: Json, name: str = "raw client"
+    ) -> None:
         self.era: Era = era
+        self.name = name
         self.capabilities = capabilities
         self.answers: dict[str, Callable[[Json], Json]] = {}
         self.questions: list[tuple[str, Json]] = []
@@ -198,7 +201,7 @@ class RawClient:
         if self.era == "modern":
             carried |= {
                 types.PROTOCOL_VERSION_META_KEY: "2026-07-28",
-                types.CLIENT_INFO_META_KEY: {"name": "raw client", "version": "1"},
+                types.CLIENT_INFO_META_KEY: {"name": self.name, "version": "1"},
                 types.CLIENT_CAPABILITIES_META_KEY: self.capabilities,
             }
         if carried:
@@ -234,7 +237,7 @@ class RawClient:
             {
                 "protocolVersion": "2025-11-25",
                 "capabilities": self.capabilities,
-                "clientInfo": {"name": "raw client", "version": "1"},
+                "clientInfo": {"name": self.name, "version": "1"},
             },
         )
         await self._dispatcher.notify("notifications/initialized", None)
@@ -265,13 +268,14 @@ async def raw_client(
     era: Era,
     capabilities: Json | None = None,
     visitor: Visitor | None = None,
+    name: str = "raw client",
 ) -> AsyncGenerator[RawClient, None]:
     """Be a raw client of the aggregator, on a stream."""
     async with (
         way().streams(upstream, visitor) as streams,
         anyio.create_task_group() as group,
     ):
-        client = RawClient(era, streams, capabilities or {})
+        client = RawClient(era, streams, capabilities or {}, name)
         await group.start(client.run)
         await client.open()
         yield client

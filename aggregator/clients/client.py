@@ -47,6 +47,8 @@ class ClientProfile(NamedTuple):
     """What a result may cost its model, where more is lost to it or costs it all there is."""
     needs_structured: bool = True
     """It refuses a result without the structured content that the tool's definition promises."""
+    reads_questions: bool = True
+    """In the modern era, it understands a result that asks something before the call goes on."""
     skill_places: tuple[str, ...] = ()
     """Directories, by the ends of their paths, whose skills it shows to its model by itself."""
     evidence: str = "no evidence"

@@ -123,8 +123,9 @@ CLIENTS: tuple[Client, ...] = (
                 tool_form="<server>-{}",
                 max_result_chars=18_000,
                 needs_structured=False,
+                reads_questions=False,
                 evidence="lab, 1.0.102: lists again when the call returns, before the next model "
-                "request",
+                "request; says that it can be asked, and takes a result that asks for a failure",
             ),
         ),
         {

@@ -13,6 +13,7 @@ from pydantic import BaseModel, RootModel, ValidationError
 from starlette.requests import HTTPConnection
 
 from aggregator import eras
+from aggregator.clients import profile
 from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.places import Party, Session
@@ -108,6 +109,8 @@ class ContextCaller:
     def _declared(self, meta: JsonObject, conversation: Conversation) -> JsonObject:
         """Return what the client can be asked."""
         if not self._answers:
+            return {}
+        if self.era == "modern" and not profile(conversation.client, {}).reads_questions:
             return {}
         if self.era == "modern":
             return declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY)))

@@ -148,6 +148,22 @@ async def test_whoever_cannot_be_shown_a_page_is_told_the_command(
         assert "web__login" not in text(result)
 
 
+async def test_a_client_that_takes_a_question_for_a_failure_is_told_the_command(
+    tmp_path: Path, client_era: Era
+) -> None:
+    """It says that it can show a page, and in the modern era cannot read who asks it to."""
+    async with (
+        world() as there,
+        aggregator_for(there, tmp_path, Settings(surface="full")) as upstream,
+        raw_client(upstream, client_era, ABLE, name="copilot-cli") as client,
+    ):
+        listed = names_of(await client.request("tools/list"))
+        assert ("web__login" in listed) is (client_era == "handshake")
+        if client_era == "modern":
+            result = await client.request("tools/call", CALL)
+            assert f"aggregator login web --config {tmp_path}/servers.yaml" in text(result)
+
+
 async def test_a_search_finds_it_and_says_how_it_is_called(tmp_path: Path, client_era: Era) -> None:
     async with (
         world() as there,
