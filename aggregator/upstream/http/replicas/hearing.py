@@ -1,5 +1,6 @@
 """What one replica does about what the others tell it."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from mcp_types import JSONRPCError, JSONRPCResponse
@@ -10,6 +11,8 @@ from aggregator.upstream.http.endpoint import Endpoint
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.server import Upstream
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 500
 """Sessions that are asked for at a time, once the store is there again."""
@@ -36,6 +39,13 @@ class Hearing:
         await self._mail.run(self._hear, self._catch_up)
 
     async def _hear(self, message: JsonObject) -> None:
+        try:
+            await self._act(message)
+        except (KeyError, TypeError, ValueError):
+            # Whoever is of another version may say it otherwise: that is no reason to end.
+            logger.warning("what another replica says is not understood: `%s`", message.get("kind"))
+
+    async def _act(self, message: JsonObject) -> None:
         session, profile = message.get("session"), message.get("profile")
         act = self._acts.get(message["kind"])
         if act is not None and isinstance(session, str):

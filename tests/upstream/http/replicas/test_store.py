@@ -12,7 +12,7 @@ import pytest
 from aggregator.config import Settings
 from aggregator.json import as_object
 from aggregator.upstream.http.keys import Keys, Ring
-from aggregator.upstream.http.replicas.store import SCOPE
+from aggregator.upstream.http.replicas.store import MAIL, SCOPE
 from tests.loopback.door import Open
 from tests.patience import PATIENCE
 from tests.peers import Peer, connect_to
@@ -263,15 +263,19 @@ async def stated(client: Any, opened: Open) -> dict[str, str]:
     return (await client.get(f"{opened.origin}/readyz")).json()
 
 
-async def test_what_somebody_without_the_key_tells_is_not_heard(
+async def test_what_somebody_without_the_key_tells_is_not_heard_and_what_is_odd_ends_nothing(
     tmp_path: Path, store: Storehouse
 ) -> None:
     async with pair(plain, tmp_path, store=store.url) as (one, two, client):
         session = await begin(client, one)
         assert (await say(client, two, call("one__plain"), session)).status_code == 200
+        wax = one.upstream.replica.wax
+        assert wax is not None
         end = {"kind": "ended", "from": "nobody", "session": session[SESSION]}
         async with coredis.Redis.from_url(store.url) as direct:
-            for message in (json.dumps(end).encode(), b"", b"\x01" * 50):
+            odd = [{}, {"kind": "revoked"}, {"kind": "loaded", "session": "x"}, {"kind": ["x"]}]
+            sealed = [wax.close(MAIL, json.dumps(each).encode()) for each in (*odd, 1)]
+            for message in (json.dumps(end).encode(), b"", b"\x01" * 50, *sealed):
                 assert await direct.publish(f"{SCOPE}:mail", message) == 2
         # What is told afterwards is heard after it.
         other = await begin(client, one)
