@@ -108,6 +108,8 @@ class Upstream(Server[Any]):
         # does not know. A middleware that answers by itself is trusted with its own result.
         # It stands alone: nobody reads the spans that the SDK would make of each message.
         self.middleware[:] = [self._answer_directly]
+        # The SDK makes a copy for each, and nobody changes any.
+        self._stamp = self.server_info_stamp
         self.fleet = fleet
         self._queue = Queue()
         self.replica = replica
@@ -403,7 +405,7 @@ class Upstream(Server[Any]):
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""
         meta = {
-            types.SERVER_INFO_META_KEY: self.server_info_stamp,
+            types.SERVER_INFO_META_KEY: self._stamp,
             **as_object(result.get("_meta")),
         }
         return {"resultType": "complete", **result, "_meta": meta}

@@ -11,7 +11,6 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from http import HTTPStatus
 from socket import socket
 
 import anyio
@@ -24,7 +23,7 @@ from anyio.streams.tls import TLSAttribute, TLSStream
 from aggregator.downstream.http.reading import Head, Reading, Unusual, usual
 from aggregator.downstream.http.upload import BROKEN, Upload
 
-READ_BYTES = 64 * 1024
+READ_BYTES = 256 * 1024
 """Bytes that are read at once."""
 PIECES_AT_ONCE = 200
 """Pieces of responses after which others have their turn: each may be a single byte."""
@@ -33,6 +32,7 @@ SMALL_BYTES = 16 * 1024
 IS_POSIX = os.name == "posix"
 """Whether sockets are files like others."""
 
+SUCCESS = range(200, 300)
 PORTS = {"http": 80, "https": 443}
 
 Option = tuple[int, int, int]
@@ -349,7 +349,7 @@ class Answer:
     @property
     def is_success(self) -> bool:
         """Whether the request was taken."""
-        return HTTPStatus.OK <= self.status_code < HTTPStatus.MULTIPLE_CHOICES
+        return self.status_code in SUCCESS
 
     def aiter_raw(self) -> AsyncIterator[bytes]:
         """Give the body in pieces, up to its end.

@@ -70,11 +70,12 @@ class Modern:
     ) -> InboundModernRoute | InboundLadderRejection:
         """Say how a request is to be answered, or why it is not."""
         headers = request.headers
-        twice = find_duplicated_routing_header(headers.items())
+        given = headers.items()
+        twice = find_duplicated_routing_header(given)
         if twice is not None:
             return InboundLadderRejection(HEADER_MISMATCH, f"{twice} header appears more than once")
         body = {"method": message.method, "params": message.params}
-        route = classify_inbound_request(body, headers=dict(headers.items()))
+        route = classify_inbound_request(body, headers=dict(given))
         if isinstance(route, InboundLadderRejection) or message.method != "tools/call":
             return route
         profile: str | None = request.scope.get(PROFILE)
