@@ -64,15 +64,19 @@ class Reader:
             if not piece.endswith(b"\n") and not _breaks(piece):
                 return []
         text = b"".join(self._rest)
-        lines = text.splitlines(keepends=True)
-        is_whole = not piece or text.endswith(b"\n")
-        rest = b"" if is_whole or not lines else lines.pop()
-        self._rest, self._rest_size = ([rest] if rest else []), len(rest)
-        return [line.rstrip(b"\r\n") for line in lines]
+        lines = text.splitlines()
+        self._rest, self._rest_size = [], 0
+        if piece and lines and not text.endswith(b"\n"):
+            rest = lines.pop() + (b"\r" if text.endswith(b"\r") else b"")
+            self._rest, self._rest_size = [rest], len(rest)
+        return lines
 
     def _take(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
+        # A line may be the whole of a long message, so it is copied once.
+        colon = line.find(b":")
+        end = len(line) if colon < 0 else colon
+        name = line[:end]
+        value = line[end + (2 if line.startswith(b" ", end + 1) else 1) :]
         if name == b"data":
             self._data.append(value)
         elif name == b"event":
