@@ -60,15 +60,18 @@ class Reader:
         if piece:
             self._rest.append(piece)
             self._rest_size += len(piece)
-            # The other half of a line break may be in the next piece.
-            if not piece.endswith(b"\n") and not _breaks(piece):
+            if b"\n" not in piece and b"\r" not in piece:
                 return []
-        text = b"".join(self._rest)
-        lines = text.splitlines()
-        self._rest, self._rest_size = [], 0
-        if piece and lines and not text.endswith(b"\n"):
-            rest = lines.pop() + (b"\r" if text.endswith(b"\r") else b"")
-            self._rest, self._rest_size = [rest], len(rest)
+        *whole, rest = b"".join(self._rest).split(b"\n")
+        lines = [each for line in whole for each in _returned(line.removesuffix(b"\r"))]
+        if b"\r" in rest:
+            *more, last = rest.split(b"\r")
+            # The other half of a line break may be in the next piece.
+            rest = last if last or not piece else more.pop() + b"\r"
+            lines += more
+        if rest and not piece:
+            lines.append(rest)
+        self._rest, self._rest_size = [rest], len(rest)
         return lines
 
     def _take(self, line: bytes) -> None:
@@ -100,6 +103,6 @@ class Reader:
             raise httpx2.SSEError(f"an event has more than {self._limit:,} bytes")
 
 
-def _breaks(piece: bytes) -> bool:
-    """Whether a line ends within a piece, for certain."""
-    return b"\n" in piece or b"\r" in piece[:-1]
+def _returned(line: bytes) -> list[bytes]:
+    """Return the lines of which each but the last ends in a mere return, as may be."""
+    return line.split(b"\r") if b"\r" in line else [line]
