@@ -47,6 +47,7 @@ class Streamable(Traffic):
         """Send what has no answer; only what the next one must not overtake is waited for."""
         match message:
             case JSONRPCNotification(method="notifications/cancelled"):
+                self.withdraw((message.params or {}).get("requestId", ""))
                 self._group.start_soon(self._withdraw, message)
             case JSONRPCNotification(method="notifications/initialized"):
                 # A server may refuse whatever overtakes this.
@@ -72,8 +73,9 @@ class Streamable(Traffic):
                 await self._send_in_session(request, headers, take)
                 self.note_answer()
             except UndeliveredError as error:
-                take(error.undelivered._replace(request=request.id))
-                self.note_failure(error)
+                if not self.is_withdrawn(request):
+                    take(error.undelivered._replace(request=request.id))
+                    self.note_failure(error)
 
     async def _send_in_session(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
         """Send a request; if only its session was too old, renew that and send it again."""

@@ -29,6 +29,8 @@ class Traffic:
     def __init__(self) -> None:
         self._inbox, self._inward = anyio.create_memory_object_stream[Received](0)
         self._requests: dict[RequestId, anyio.CancelScope] = {}
+        self._withdrawn = set[RequestId]()
+        """Those of them that nobody wants an answer to: a server may end them without one."""
         self._calls = 0
         self._failures = 0
         self._loss: Undelivered | None = None
@@ -89,7 +91,17 @@ class Traffic:
         finally:
             self._calls -= request.method != LASTING
             self._requests.pop(request.id, None)
+            self._withdrawn.discard(request.id)
             self._settle()
+
+    def withdraw(self, request: RequestId) -> None:
+        """Note that nobody wants an answer any more, whatever becomes of the request."""
+        if request in self._requests:
+            self._withdrawn.add(request)
+
+    def is_withdrawn(self, request: JSONRPCRequest) -> bool:
+        """Whether nobody wants the answer to a request."""
+        return request.id in self._withdrawn
 
     def abandon(self, request: RequestId) -> None:
         """Stop waiting for an answer that nobody wants any more."""
