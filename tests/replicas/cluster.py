@@ -79,7 +79,7 @@ class Replica:
     def _spawn(self) -> None:
         command = [sys.executable, "-m", "aggregator", "serve", "--http", str(self.port)]
         command += ["--config", str(self._directory / "servers.yaml"), "--no-auth"]
-        command += ["--allow-host", "127.0.0.1"]
+        command += ["--allow-host", "127.0.0.1", "--notice", "1"]
         command += ["--state-key", str(self._directory / "state-key"), *self._options]
         environment = {**os.environ, "XDG_STATE_HOME": str(self._state)}
         with self._log.open("ab") as log:
