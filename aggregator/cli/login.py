@@ -1,6 +1,7 @@
 """`aggregator login`: have a person log in to a server, or tell which logins there are."""
 
 import argparse
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -91,6 +92,8 @@ async def _log_in(
     # What this takes to load is felt, and `aggregator login` alone has no use for it.
     from aggregator.downstream.login.flow import Done, log_in  # noqa: PLC0415 - see above
 
+    # How often something is tried on the way is nothing that a person waits to hear.
+    logging.getLogger("aggregator").setLevel(logging.ERROR)
     desk = _Desk(server, environment, opens_browser=not options.no_browser)
     done: Done | LoginError = LoginError(
         f"nobody logged in within {options.timeout:g} s",

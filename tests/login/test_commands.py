@@ -17,7 +17,7 @@ from anyio import to_thread
 from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.main import main
 from aggregator.downstream.login.place import Logins
-from tests.login.authority import World, world
+from tests.login.authority import Authority, World, world
 from tests.login.browser import redirected
 from tests.login.logins import had, login, logins_in, server_at
 from tests.patience import PATIENCE
@@ -64,6 +64,20 @@ async def seated(directory: Path, **variables: str) -> AsyncGenerator[tuple[Worl
 async def typed(seat: Seat, *words: str) -> ExitStatus:
     with anyio.fail_after(PATIENCE):
         return await to_thread.run_sync(lambda: seat.type(*words))
+
+
+async def test_where_nobody_can_register_that_is_all_that_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world(Authority(registers=False)) as there:
+        seat = Seat(tmp_path, there.url)
+
+        assert await typed(seat, "login", "web", "--no-browser") == ExitStatus.ERROR
+
+        said = seat.err.getvalue()
+        assert said.startswith(f"error: `web`: nobody can register at `{there.authority.origin}/`")
+        assert "Register a client there by hand" in said
+        assert caplog.messages == []
 
 
 async def test_a_person_logs_in_with_a_browser_looks_and_logs_out(tmp_path: Path) -> None:
