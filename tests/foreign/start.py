@@ -33,7 +33,7 @@ TWELVE = (
 )
 WITHIN = 2.8
 """Seconds after the list in which a server must be ready to be found: times are told in tenths."""
-LATER = 8.0
+LATER = 15.0
 """Seconds after which it is looked which servers were ready, and when."""
 FOUND = 100
 """Tools that the search may find: enough for one of every server."""
