@@ -106,10 +106,10 @@ def read_keys(document: bytes) -> KeySet:
 
 def _read(written: Mapping[str, Any]) -> tuple[Key, ...]:
     """Return a key once for each way that it signs."""
-    kind, name = written.get("kty"), written.get("kid")
-    if not isinstance(kind, str) or not isinstance(name, str | None):
+    kind, name, curve = (written.get(each) for each in ("kty", "kid", "crv"))
+    if not (isinstance(kind, str) and isinstance(name, str | None)):
         return ()
-    ways = _SIGNS.get((kind, written.get("crv")), ())
+    ways = _SIGNS.get((kind, curve), ()) if isinstance(curve, str | None) else ()
     ways = tuple(each for each in ways if written.get("alg") in (None, each))
     if not ways or not _is_for_signing(written):
         return ()
@@ -126,6 +126,7 @@ def _is_for_signing(written: Mapping[str, Any]) -> bool:
 def _loaded(kind: str, members: Mapping[str, object]) -> object:
     """Return a key as the library has it, or nothing if it is none."""
     import jwt  # noqa: PLC0415 - see above
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
     from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # noqa: PLC0415
 
@@ -134,7 +135,7 @@ def _loaded(kind: str, members: Mapping[str, object]) -> object:
         return None
     try:
         value = kinds[kind].from_jwk(json.dumps(members))
-    except (jwt.PyJWTError, ValueError, TypeError):
+    except (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError):
         return None
     if isinstance(value, RSAPublicKey):
         is_sound = RSA_BITS[0] <= value.key_size <= RSA_BITS[1]

@@ -11,6 +11,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from aggregator.glyphs import on_one_line
 from aggregator.json import items
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
@@ -22,7 +23,7 @@ LEEWAY = 60.0
 """Seconds by which the clocks of two machines may differ."""
 
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
-_KINDS = frozenset((None, "jwt", "at+jwt", "application/at+jwt"))
+_KINDS = (None, "jwt", "at+jwt", "application/at+jwt")
 """What a token may say that it is; others of the same issuer are for other ends."""
 
 
@@ -94,7 +95,8 @@ def _misdirected(claims: Mapping[str, Any], issuer: str, audiences: tuple[str, .
         advice = f"its token is for others; `http.audience` is `{audiences[0]}`"
         return Flaw("The token is meant for others", advice)
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT:
+    if not isinstance(subject, str) or len(subject) > MAX_SUBJECT or not on_one_line(subject):
+        # Whom nobody can see would be written down as nobody, which is whoever runs us.
         return NOBODY
     return None
 

@@ -129,6 +129,7 @@ REFUSED: dict[str, Hostile] = {
     "made tomorrow": once(iat=NOW + 86_400),
     "of nobody": once(sub=None),
     "of somebody without a name": once(sub=""),
+    "of somebody whom nobody sees": once(sub=" \u200b\n"),
     "of a number": lambda it: written({"alg": "RS256", "kid": "rs256"}, claims(it, sub=7)),
     "with a path for a key": named("../../../../etc/passwd"),
     "with a query for a key": named("' OR 1=1 --"),
@@ -140,6 +141,8 @@ REFUSED: dict[str, Hostile] = {
     "with what must be understood": once(header={"crit": ["exp"]}),
     "of another kind": once(header={"typ": "logout+jwt"}),
     "of a kind that is none": once(header={"typ": 7}),
+    "of several kinds": lambda it: written({"alg": "RS256", "typ": ["JWT"]}, claims(it)),
+    "of kinds with names": lambda it: written({"alg": "RS256", "typ": {"JWT": 1}}, claims(it)),
     "signed otherwise": lambda it: written({"alg": "ES384", "kid": "es256"}, claims(it)),
     "signed by a list": lambda it: written({"alg": ["RS256"], "kid": "rs256"}, claims(it)),
     "nested": lambda _: written({"alg": "RS256"}, json.loads("[" * 900 + "]" * 900)),
@@ -221,6 +224,7 @@ ODD: dict[str, Callable[[], bytes]] = {
     "a key that is too short": lambda: json.dumps(
         {"keys": [{"kty": "RSA", "n": "w" * 170, "e": "AQAB", "kid": "es256"}]}
     ).encode(),
+    "a curve that is none": lambda: json.dumps({"keys": [{"kty": "EC", "crv": []}]}).encode(),
     "nested": lambda: b"[" * 100_000,
 }
 

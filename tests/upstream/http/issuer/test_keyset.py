@@ -68,6 +68,8 @@ def test_without_a_name_only_the_only_one_is_meant() -> None:
         {"n": number((1 << 20_000) + 1)},
         {"e": number((1 << 64) + 1)},
         {"crv": "P-521"},
+        {"crv": ["P-256"]},
+        {"crv": {}},
     ],
     ids=" ".join,
 )
