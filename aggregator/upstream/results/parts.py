@@ -118,13 +118,31 @@ def whole_of(blocks: Iterable[object]) -> Generator[None, None, Whole]:
         if text is None:
             is_text = block.get("type") not in WORDLESS and not _blob(block)
             text = (yield from written(block)) if is_text else ""
-        parts.append(Part(start, text, block))
+        part = Part(start, text, block)
+        parts.append(part)
         start += len(text)
-        # An image, or the like, is one long text too.
-        weight += getsizeof(text) + getsizeof(block.get("data")) + len(_blob(block))
+        # All of a block is kept, whatever a server has put beside what is read of it.
+        weight += getsizeof(part) + (yield from weighed(block))
+        weight += 0 if text is block.get("text") else getsizeof(text)
         if turn.is_over(4):
             yield
     return Whole(tuple(parts), start, weight)
+
+
+def weighed(value: object) -> Generator[None, None, int]:
+    """Return how many bytes of memory a value takes, about; yield where a turn is over."""
+    turn, weight, left = Turn(), 0, [value]
+    while left:
+        each = left.pop()
+        weight += getsizeof(each)
+        if is_object(each):
+            # Names are the same text in all objects that one document has.
+            left.extend(each.values())
+        elif is_array(each):
+            left.extend(each)
+        if turn.is_over(1):
+            yield
+    return weight
 
 
 def written(value: object) -> Generator[None, None, str]:

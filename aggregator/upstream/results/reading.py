@@ -23,8 +23,15 @@ MAX_WORD = 100
 """Characters of each."""
 MAX_MATCHES = 10_000
 """Places that are looked at; what comes behind them is found by going on from there."""
+COMPARED = 128
+"""Characters that are compared in the time of one step."""
 SCANNED = 32_768
-"""Characters that are looked through before others have their turn."""
+"""Characters that are looked through at a time; where words are many and long, fewer."""
+MAX_COMPARED = 1 << 18
+"""Characters that are compared at a time at the most: words may agree with a text nearly to their
+ends wherever one looks."""
+MAX_COMPARED_IN_ALL = 1 << 30
+"""Characters that are compared for one answer; what comes behind them is found by going on, too."""
 MAX_EXCERPTS = 10
 EXCERPT = 300
 """Characters of an excerpt, and of the stretches that are compared by the words in them."""
@@ -75,7 +82,7 @@ def parse(arguments: JsonObject, length: int) -> Asked:
     """
     said = next((arguments[key] for key in POSITION_KEYS if key in arguments), 0)
     try:
-        position = int(str(said).replace(",", ""))
+        position = int(_said(said)[:MAX_WORD].replace(",", ""))
     except ValueError:
         position = -1
     if not 0 <= position < max(length, 1):
@@ -84,9 +91,23 @@ def parse(arguments: JsonObject, length: int) -> Asked:
             "the position of the first character to read"
         )
     sought = next((arguments[key] for key in WORD_KEYS if arguments.get(key)), "")
-    texts = map(str, sought) if is_array(sought) else [str(sought)]
+    texts = map(_said, sought[:MAX_WORDS]) if is_array(sought) else [_said(sought)]
     words = dict.fromkeys(each for text in texts for each in _words(text))
     return Asked(position, tuple(words)[:MAX_WORDS])
+
+
+def _said(value: object) -> str:
+    """Return a value as a model means it; what holds others, and may be of any size, says nothing.
+
+    So does a number of so many digits that they would take long to be written.
+    """
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, float) or _is_short(value) else ""
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, int) and value.bit_length() <= MAX_WORD
 
 
 def _words(text: str) -> Iterator[str]:
@@ -124,19 +145,23 @@ def find(whole: Whole, asked: Asked) -> Generator[None, None, Findings]:
     pattern, longest = re.compile(groups, re.IGNORECASE), max(map(len, asked.words))
     places, matches, until = defaultdict[int, dict[int, int]](dict), 0, whole.length
     turn = Turn()
+    compared, spent = sum(map(len, asked.words)), 0
+    scanned = min(SCANNED, MAX_COMPARED // compared)
     for part in whole.parts:
-        for start in range(max(asked.position - part.start, 0), len(part.text), SCANNED):
-            stop = start + SCANNED
+        for start in range(max(asked.position - part.start, 0), len(part.text), scanned):
+            stop = start + scanned
             for each in pattern.finditer(part.text, start, stop + longest - 1):
                 if each.start() >= stop:
                     break
                 matches += 1
                 at = part.start + each.start()
                 places[at // EXCERPT].setdefault(each.lastindex or 0, at)
-            if matches >= MAX_MATCHES:
-                until = min(part.start + stop, whole.length)
+            looked = min(scanned, len(part.text) - start)
+            spent += looked * compared
+            if matches >= MAX_MATCHES or spent >= MAX_COMPARED_IN_ALL:
+                until = min(part.start + stop, part.end)
                 return Findings(matches, _best(whole, places), until)
-            if turn.is_over(1, cleaned=min(SCANNED, len(part.text) - start)):
+            if turn.is_over(1 + looked * compared // COMPARED, cleaned=looked):
                 yield
     return Findings(matches, _best(whole, places), until)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.effort import finished
 from aggregator.errors import InvalidCallError
+from aggregator.upstream.results import reading
 from aggregator.upstream.results.parts import (
     FRAME,
     Whole,
@@ -21,8 +22,11 @@ from aggregator.upstream.results.parts import (
 )
 from aggregator.upstream.results.reading import (
     EXCERPT,
+    MAX_COMPARED,
     MAX_EXCERPTS,
     MAX_MATCHES,
+    MAX_WORD,
+    MAX_WORDS,
     Asked,
     find,
     page,
@@ -142,6 +146,44 @@ def test_reading_a_large_result_takes_turns() -> None:
     assert json.loads(finished(written(value))) == value
     assert sum(1 for _ in whole_of(texts(*["x"] * 20_000))) > 20
     assert sum(1 for _ in find(whole(texts("x" * 1_000_000)), Asked(0, ("yes",)))) > 20
+
+
+def test_all_that_is_kept_of_a_block_is_weighed() -> None:
+    plain = whole(texts("x" * 10_000)).weight
+    beside = {"type": "text", "text": "x" * 10_000, "_meta": {"a": [{"b": "y" * 1_000_000}]}}
+
+    assert 10_000 < plain < 12_000
+    assert 1_000_000 < whole([beside]).weight - plain < 1_002_000
+    # What is small takes more than it says.
+    assert whole(texts(*[""] * 1_000)).weight > 200_000
+    assert sum(1 for _ in whole_of([{"type": "odd", "of": [1] * 100_000}])) > 40
+
+
+def test_words_that_nearly_fit_everywhere_are_looked_for_in_turns_and_not_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most = 1 << 25
+    monkeypatch.setattr(reading, "MAX_COMPARED_IN_ALL", most)
+    read = whole(texts("a" * 100_000))
+    words = tuple("a" * (MAX_WORD - 1 - number) + "b" for number in range(MAX_WORDS))
+    compared = sum(map(len, words))
+
+    turns = sum(1 for _ in find(whole(texts("a" * 10_000)), Asked(0, words)))
+    found = finished(find(read, Asked(0, words)))
+
+    assert turns >= 10_000 * compared // MAX_COMPARED
+    assert most <= found.until * compared < most * 1.1
+
+
+def test_arguments_of_any_size_are_read_no_further_than_they_say_something() -> None:
+    many = [f"word{number}" for number in range(10_000)]
+
+    assert calls(lambda: parse({"find": many}, 10)) < 1_000
+    assert parse({"find": many}, 10).words == tuple(many[:MAX_WORDS])
+    assert parse({"find": {"a": many}}, 10) == Asked()
+    for position in (many, {"a": many}, 10**400, "9" * 5_000, [1]):
+        with pytest.raises(InvalidCallError, match="from 0 to 9"):
+            parse({"from": position}, 10)
 
 
 def test_words_are_found_where_most_of_them_are_first() -> None:
