@@ -31,6 +31,7 @@ from aggregator.upstream.seal import Wax
 
 STATE = "AGGREGATOR_STATE"
 """The variable with the address of the store: what stands in a command line, others can see."""
+STORES = ("redis", "rediss", "valkey", "valkeys")
 
 OnOpen = Callable[[Listener], None]
 """Told of a door that can be knocked at."""
@@ -199,7 +200,7 @@ def _common(
 
 def _store(url: str, wax: Wax) -> Box:
     """Return what replicas have in common besides the keys."""
-    if urlsplit(url).scheme not in ("redis", "rediss", "valkey", "valkeys"):
+    if not _is_store(url):
         raise CommandError(
             "the store is not a `redis://…` or `rediss://…` address",
             "`--state redis://host:6379/0`",
@@ -212,6 +213,15 @@ def _store(url: str, wax: Wax) -> Box:
             "a store needs the extra `redis`", "`pip install 'mcp-tool-aggregator[redis]'`"
         ) from error
     return Store(url.replace("valkey", "redis", 1) if url.startswith("valkey") else url, wax)
+
+
+def _is_store(url: str) -> bool:
+    try:
+        # A port that is none is found out where it is asked for.
+        scheme, port = urlsplit(url).scheme, urlsplit(url).port
+    except ValueError:
+        return False
+    return scheme in STORES and port != 0
 
 
 def _token_file(options: argparse.Namespace, environment: Environment) -> Path:

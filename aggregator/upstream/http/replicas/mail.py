@@ -36,12 +36,12 @@ class Box(Protocol):
         """Have something kept as soon as that can be."""
         ...
 
-    def tell(self, **message: Any) -> None:  # noqa: ANN401 - what JSON takes
-        """Tell all other replicas something."""
+    def tell(self, **message: Any) -> bool:  # noqa: ANN401 - what JSON takes
+        """Tell all other replicas something, unless it is too much; say whether it is not."""
         ...
 
     async def look(self, *keys: str) -> Sequence[str | None]:
-        """Return what is kept."""
+        """Return what is kept; an empty text for what is there and cannot be read."""
         ...
 
     async def run(
@@ -94,7 +94,7 @@ class Mail:
         """Return which of these tokens another replica knows to be revoked."""
         asked = tuple(digests)
         found = await self._box.look(*(_key("revoked", each) for each in asked))
-        return frozenset(each for each, mark in zip(asked, found, strict=True) if mark)
+        return frozenset(each for each, mark in zip(asked, found, strict=True) if mark is not None)
 
     def ended(self, session: str) -> None:
         """Say that a session was ended by its client."""
@@ -124,10 +124,10 @@ class Mail:
 
     def answered(self, session: str, asker: str, message: JSONRPCResponse | JSONRPCError) -> bool:
         """Pass an answer on to who has asked; say whether that can be done."""
-        if self.is_up:
-            body = message.model_dump(by_alias=True, mode="json", exclude_none=True)
-            self._tell("answered", session=session, to=asker, message=body)
-        return self.is_up
+        if not self.is_up:
+            return False
+        body = message.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return self._tell("answered", session=session, to=asker, message=body)
 
     def changed(self, profile: str | None, what: str) -> None:
         """Say that clients of a profile that listen elsewhere would get another list here."""
@@ -137,8 +137,8 @@ class Mail:
         """Say that a client of a profile listens here."""
         self._tell("listens", profile=profile)
 
-    def _tell(self, kind: str, **facts: Any) -> None:  # noqa: ANN401 - what JSON takes
-        self._box.tell(kind=kind, **{"from": self.name}, **facts)
+    def _tell(self, kind: str, **facts: Any) -> bool:  # noqa: ANN401 - what JSON takes
+        return self._box.tell(kind=kind, **{"from": self.name}, **facts)
 
 
 def _key(kind: str, what: str) -> str:

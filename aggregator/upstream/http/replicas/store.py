@@ -1,8 +1,8 @@
 """A Redis or Valkey that replicas have in common: what they remember together, and tell each other.
 
 Nothing waits for it but who opens a session here that was opened elsewhere, and that not for long.
-Where it cannot be reached, everything is as without it; what was to be written is written once it
-is there again.
+Where it cannot be reached, or answers what is no answer, everything is as without it; what was to
+be written is written once it is there again.
 """
 
 import json
@@ -18,7 +18,7 @@ import coredis
 from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
 
-from aggregator.json import JsonObject, is_object
+from aggregator.json import JsonObject, is_array, is_object
 from aggregator.signals import Signal
 from aggregator.upstream.seal import ForeignStateError, Wax
 
@@ -30,11 +30,15 @@ CONNECT_TIME = 2.0
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 """Seconds between two attempts to reach it."""
-MAX_WAITING = 10_000
-"""What is to be written when it is there again; of more, the oldest is forgotten."""
+MAX_WAITING = 16 << 20
+"""Bytes that are to be written when it is there again; of more, the oldest is forgotten."""
+MAX_VALUE = 1 << 20
+"""Bytes that are read of what is kept or told: whoever has the store may write any number there."""
 SCOPE = "mcp-tool-aggregator:1"
-"""What all keys begin with. Sessions and tokens are digests there, and mail is sealed: whoever has
-another key may use the same database."""
+"""What all keys begin with. Sessions and tokens are digests there, and what is kept of them and
+told is sealed: whoever has another key may use the same database."""
+KEPT = "what replicas keep"
+"""What is kept is sealed for this, with the key that it is kept under."""
 MAIL = "mail between replicas"
 """What is told to other replicas is sealed for this: whoever only has the store cannot make it."""
 
@@ -45,15 +49,20 @@ _FAILURES = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
     anyio.EndOfStream,
+    # What comes of an address that is none, or of an answer that is of another kind.
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
 )
 
 
 class Item(NamedTuple):
-    """What is to be kept for so many seconds."""
+    """What is to be told, or to be kept under a key for so many seconds."""
 
-    key: str
-    value: str
-    seconds: int
+    body: bytes
+    key: str = ""
+    seconds: int = 0
 
 
 Hear = Callable[[JsonObject], Awaitable[None]]
@@ -67,7 +76,8 @@ class Store:
         self._url = url
         self._wax = wax
         self._client: coredis.Redis[bytes] | None = None
-        self._waiting = deque[Item | JsonObject](maxlen=MAX_WAITING)
+        self._waiting = deque[Item]()
+        self._size = 0
         self._news = Signal()
         self._is_told = False
         self.operations = 0
@@ -78,16 +88,29 @@ class Store:
         """Whether it can be asked now."""
         return self._client is not None
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that are to be written and told."""
+        return self._size
+
     def keep(self, key: str, value: str, seconds: float) -> None:
         """Have something kept as soon as that can be."""
-        self._put(Item(key, value, int(seconds)))
+        self._put(Item(json.dumps([key, value]).encode(), key, int(seconds)))
 
-    def tell(self, **message: Any) -> None:  # noqa: ANN401 - what JSON takes
-        """Tell all other replicas something that they may miss."""
-        self._put(message)
+    def tell(self, **message: Any) -> bool:  # noqa: ANN401 - what JSON takes
+        """Tell all other replicas something that they may miss; say whether it is not too much."""
+        body = json.dumps(message, separators=(",", ":")).encode()
+        # What is to be kept matters longer than what is only told.
+        if len(body) > MAX_VALUE // 2 or self._size + len(body) > MAX_WAITING // 2:
+            return False
+        self._put(Item(body))
+        return True
 
     async def look(self, *keys: str) -> Sequence[str | None]:
-        """Return what is kept; nothing of it where the store does not answer in time."""
+        """Return what is kept; nothing of it where the store does not answer in time.
+
+        Of what is there and was not written by whoever has our keys, no more is said than that.
+        """
         client, nothing = self._client, [None] * len(keys)
         if client is None or not keys:
             return nothing
@@ -95,9 +118,15 @@ class Store:
         try:
             with anyio.fail_after(ANSWER_TIME):
                 found = await client.mget([self._named(key) for key in keys])
+            return [self._read(*each) for each in zip(keys, found, strict=True)]
         except _FAILURES:
             return nothing
-        return [None if each is None else each.decode("utf-8", "replace") for each in found]
+
+    def _read(self, key: str, found: object) -> str | None:
+        said = None if found is None else self._opened(KEPT, found)
+        if is_array(said) and len(said) == len(("key", "value")) and said[0] == key:
+            return str(said[1])
+        return None if found is None else ""
 
     async def run(self, hear: Hear, catch_up: Callable[[], Awaitable[None]]) -> None:
         """Be in touch with it whenever it can be reached; `catch_up` is run each time it is."""
@@ -145,41 +174,50 @@ class Store:
 
     async def _receive(self, mail: Any, hear: Hear) -> None:  # noqa: ANN401 - not named for others
         async for each in mail:
-            message = self._opened(each["data"])
-            if message is not None:
+            message = self._opened(MAIL, each["data"])
+            if is_object(message):
                 await hear(message)
 
-    def _opened(self, data: object) -> JsonObject | None:
+    def _opened(self, purpose: str, data: object) -> object:
+        if not isinstance(data, bytes) or len(data) > MAX_VALUE:
+            return None
         try:
-            message = json.loads(self._wax.open(MAIL, data)) if isinstance(data, bytes) else None
+            return json.loads(self._wax.open(purpose, data))
         except (ForeignStateError, ValueError):
             return None
-        return message if is_object(message) else None
 
     async def _deliver(self) -> None:
         """Write and tell what there is, in its order."""
         while True:
             while not self._waiting:
                 await self._news.wait()
-            await self._hand_over(self._waiting[0])
-            if self._waiting:
-                self._waiting.popleft()
+            each = self._waiting[0]
+            await self._hand_over(each)
+            # It may have had to make room meanwhile.
+            if self._waiting and self._waiting[0] is each:
+                self._drop()
 
-    async def _hand_over(self, each: Item | JsonObject) -> None:
+    async def _hand_over(self, each: Item) -> None:
         client = self._client
         if client is None:
             raise TimeoutError
         self.operations += 1
         with anyio.fail_after(CONNECT_TIME):
-            if isinstance(each, Item):
-                await client.set(self._named(each.key), each.value, ex=each.seconds)
+            if each.key:
+                closed = self._wax.close(KEPT, each.body)
+                await client.set(self._named(each.key), closed, ex=each.seconds)
             else:
-                body = json.dumps(each, separators=(",", ":")).encode()
-                await client.publish(self._named("mail"), self._wax.close(MAIL, body))
+                await client.publish(self._named("mail"), self._wax.close(MAIL, each.body))
 
-    def _put(self, each: Item | JsonObject) -> None:
+    def _put(self, each: Item) -> None:
         self._waiting.append(each)
+        self._size += len(each.body)
+        while self._size > MAX_WAITING:
+            self._drop()
         self._news.send()
+
+    def _drop(self) -> None:
+        self._size -= len(self._waiting.popleft().body)
 
     def _named(self, key: str) -> str:
         return f"{SCOPE}:{key}"

@@ -1,0 +1,92 @@
+"""What replicas do with a store that is not one, or that others write to."""
+
+import json
+from pathlib import Path
+
+import anyio
+import coredis
+import pytest
+
+from aggregator.upstream.http.replicas.mail import Mail
+from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
+from aggregator.upstream.seal import OwnWax
+from tests.patience import PATIENCE
+from tests.replicas.cluster import STORE, storehouse
+from tests.upstream.http.replicas.pair import common, until_up
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(STORE is None, reason="there is neither Redis nor Valkey here")
+async def test_what_others_write_where_something_is_kept_says_nothing(tmp_path: Path) -> None:
+    loaded = json.dumps(["one__secret"])
+    async with storehouse(tmp_path) as running:
+        here = common(tmp_path / "state-key", "one", running.url)
+        assert isinstance(here.mail, Mail)
+        async with anyio.create_task_group() as group:
+            group.start_soon(here.mail.run, _ignore, _nothing)
+            await until_up(here.mail)
+            for session in ("mine", "other"):
+                here.mail.loaded(session, ["one__tool"])
+
+            async def kept() -> dict[bytes, bytes]:
+                async with coredis.Redis.from_url(running.url) as direct:
+                    keys = [key async for key in direct.scan_iter(f"{SCOPE}:loaded:*")]
+                    return {key: await direct.get(key) or b"" for key in keys}
+
+            with anyio.fail_after(PATIENCE):
+                while len(written := await kept()) < 2:  # noqa: ASYNC110 - it is asked
+                    await anyio.sleep(0.02)
+            before = await here.mail.recall("mine")
+            first, second = written
+            async with coredis.Redis.from_url(running.url) as direct:
+                await direct.set(first, loaded)
+                await direct.set(second, b"x" * (MAX_VALUE + 1))
+            forged = await here.mail.recall("mine", "other")
+            async with coredis.Redis.from_url(running.url) as direct:
+                await direct.set(first, written[second])
+                await direct.set(second, written[first])
+            swapped = await here.mail.recall("mine", "other")
+            assert before[0].loaded == ("one__tool",)
+            assert not any(b"one__tool" in each for each in written.values())
+            assert not any(each.loaded for each in (*forged, *swapped))
+            group.cancel_scope.cancel()
+
+
+async def _ignore(_message: object) -> None:
+    """Hear nothing."""
+
+
+async def _nothing() -> None:
+    """Miss nothing."""
+
+
+async def test_an_address_of_no_store_is_told_of_without_its_password(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = Store("rediss://:pass-word@127.0.0.1:1/0?ssl_cert_reqs=what", OwnWax())
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(store.run, _ignore, _nothing)
+            while "cannot be reached" not in caplog.text:  # noqa: ASYNC110 - it tells nobody else
+                await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+
+    assert "pass-word" not in caplog.text
+
+
+def test_what_waits_for_a_store_that_is_away_has_an_end() -> None:
+    store = Store("redis://127.0.0.1:1", OwnWax())
+    mail = Mail(store, "one")
+
+    for _ in range(100):
+        mail.cancelled("session", "x" * (1 << 20))
+    for number in range(100):
+        mail.cancelled("session", f"{number}" * (1 << 17))
+    assert 0 < store.waiting <= MAX_WAITING // 2
+    mail.ended("session")
+    told = store.waiting
+    mail.cancelled("session", "x" * (1 << 18))
+    assert store.waiting == told
