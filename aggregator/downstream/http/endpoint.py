@@ -11,6 +11,7 @@ from http.cookiejar import Cookie, CookieJar
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import anyio.lowlevel
 import anyio.to_thread
 import httpx2
 
@@ -192,9 +193,13 @@ class Endpoint:
             reader = Reader(self.max_message_bytes)
             async for piece in response.aiter_raw():
                 for event in reader.feed(piece):
-                    yield event
+                    if event is None:
+                        await anyio.lowlevel.checkpoint()
+                    else:
+                        yield event
             for event in reader.feed(END):
-                yield event
+                if event is not None:
+                    yield event
         except FAILURES as error:
             raise of_error(error, self.url, self._proxy) from error
 

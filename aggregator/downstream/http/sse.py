@@ -9,6 +9,8 @@ END = b""
 """What stands for the end of a stream."""
 MAX_RETRY_DIGITS = 9
 """Digits of a pause that are read: more would be years."""
+LINES_AT_ONCE = 200
+"""Lines after which others have their turn: each may be an event, and none needs to be long."""
 
 
 class Event(NamedTuple):
@@ -38,13 +40,17 @@ class Reader:
         self._retry: int | None = None
         self._says_something = False
 
-    def feed(self, piece: bytes) -> Generator[Event, None, None]:
+    def feed(self, piece: bytes) -> Generator[Event | None, None, None]:
         """Give the events that are complete with a piece, or with the end.
+
+        Nothing stands for a moment in which others can have their turn.
 
         Raises:
             SSEError: One of them is too long.
         """
-        for line in self._lines(piece):
+        for number, line in enumerate(self._lines(piece), start=1):
+            if not number % LINES_AT_ONCE:
+                yield None
             if not line:
                 self._size = 0
                 if self._says_something:

@@ -1,14 +1,16 @@
 """Streams of events, cut into any pieces."""
 
+from itertools import pairwise
+
 import httpx2
 import pytest
 
-from aggregator.downstream.http.sse import END, Event, Reader
+from aggregator.downstream.http.sse import END, LINES_AT_ONCE, Event, Reader
 
 
 def read(*pieces: bytes, limit: int = 1000) -> list[Event]:
     reader = Reader(limit)
-    return [event for piece in (*pieces, END) for event in reader.feed(piece)]
+    return [event for piece in (*pieces, END) for event in reader.feed(piece) if event is not None]
 
 
 STREAM = (
@@ -56,3 +58,12 @@ def test_an_event_that_is_too_long_is_refused(pieces: list[bytes]) -> None:
 
 def test_short_events_do_not_add_up() -> None:
     assert len(read(*[b"data: xx\n\n"] * 50, limit=100)) == 50
+
+
+@pytest.mark.parametrize("line", [b"\n", b"data:x\n\n", b": x\n", b"\r\n", b"data\n"])
+def test_others_have_their_turn_between_so_many_lines(line: bytes) -> None:
+    given = list(Reader(1 << 20).feed(line * 10_000))
+
+    turns = [at for at, each in enumerate(given) if each is None]
+    assert len(turns) >= 10_000 // LINES_AT_ONCE
+    assert all(later - at <= LINES_AT_ONCE for at, later in pairwise(turns))
