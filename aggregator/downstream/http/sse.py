@@ -1,5 +1,6 @@
 """Server-sent events, taken apart as bytes: what is in them is JSON, which is read as bytes too."""
 
+from codecs import BOM_UTF8
 from collections.abc import Generator
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ class Reader:
         self._id = ""
         self._retry: int | None = None
         self._says_something = False
+        self._has_begun = False
+        """Whether a line has been read: a mark of its encoding may be before the first."""
 
     def feed(self, piece: bytes) -> Generator[Event | None, None, None]:
         """Give the events that are complete with a piece, or with the end.
@@ -78,6 +81,9 @@ class Reader:
         if rest and not piece:
             lines.append(rest)
         self._rest, self._rest_size = [rest], len(rest)
+        if lines and not self._has_begun:
+            self._has_begun = True
+            lines[0] = lines[0].removeprefix(BOM_UTF8)
         return lines
 
     def _take(self, line: bytes) -> None:

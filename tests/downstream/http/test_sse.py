@@ -39,6 +39,13 @@ def test_events_are_the_same_wherever_their_stream_is_cut() -> None:
     assert read(*(STREAM[at : at + 1] for at in range(len(STREAM)))) == EVENTS
 
 
+def test_a_mark_of_the_encoding_before_a_stream_is_none_of_its_first_field() -> None:
+    marked = b"\xef\xbb\xbfdata: 1\n\ndata: 2\n\n\xef\xbb\xbfdata: none\n\n"
+
+    for cut in range(1, len(marked)):
+        assert read(marked[:cut], marked[cut:]) == [Event(b"1"), Event(b"2")]
+
+
 def test_an_event_is_there_as_soon_as_its_last_line_has_ended() -> None:
     reader = Reader(1000)
 
