@@ -147,9 +147,7 @@ class Endpoint:
         try:
             form = self._form_of(method, headers, url)
             if form is None or content is None or self._wire is None:
-                request = self._client.build_request(
-                    method, url or self.url, headers=dict(headers), content=content
-                )
+                request = self._request(method, headers, content, url)
                 response = await self._follow(request)
             else:
                 response = await self._admitted(partial(_post, self._wire, form, headers, content))
@@ -226,13 +224,30 @@ class Endpoint:
         shown = headers if self._credentials is None else (*headers, AUTHORIZATION)
         return self._form if self._form.fits(shown) else None
 
+    def _request(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        url: httpx2.URL | None = None,
+    ) -> httpx2.Request:
+        """Make a request of the HTTP client's.
+
+        Raises:
+            LocalProtocolError: A header cannot be sent: some are what the server itself has said.
+        """
+        try:
+            return self._client.build_request(
+                method, url or self.url, headers=dict(headers), content=content
+            )
+        except UnicodeEncodeError as error:
+            raise httpx2.LocalProtocolError("a header cannot be sent as it is") from error
+
     async def _heed(
         self, answer: Answer, headers: Mapping[str, str], content: bytes
     ) -> httpx2.Response:
         """Keep the cookies that come with a response, and go where it leads."""
-        request = self._client.build_request(
-            "POST", self.url, headers=dict(headers), content=content
-        )
+        request = self._request("POST", headers, content)
         response = answer.modelled(request)
         self._keep_cookies(response)
         return await self._follow(request, response)

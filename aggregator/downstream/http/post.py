@@ -31,6 +31,9 @@ READING_OUT = 0.25
 RESUMPTIONS = 5
 """Times in a row that an interrupted answer is asked for again without getting any further."""
 
+MAX_PLACE_CHARACTERS = 1024
+"""Characters of the name of a place that are sent back."""
+
 Sink = Callable[[JSONRPCMessage], None]
 """Takes the messages that come back."""
 
@@ -43,8 +46,9 @@ class Place:
     retry: float = 0.0
 
     def note(self, event: Event) -> None:
-        """Move on to an event."""
-        self.id = event.id or self.id
+        """Move on to an event; where its name cannot be sent back, there is no way back to it."""
+        if event.id:
+            self.id = event.id if _can_be_sent(event.id) else ""
         if event.retry is not None:
             self.retry = event.retry / 1000
 
@@ -161,6 +165,10 @@ class Post:
                 return reason
         except UndeliveredError as error:
             return error
+
+
+def _can_be_sent(place: str) -> bool:
+    return len(place) <= MAX_PLACE_CHARACTERS and place.isascii() and place.isprintable()
 
 
 async def _read_out(events: AsyncIterator[Event]) -> None:

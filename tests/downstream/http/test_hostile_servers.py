@@ -283,3 +283,24 @@ async def test_an_interrupted_stream_is_taken_up_where_it_was_left() -> None:
     assert answered == "at last"
     assert asked == [b"7"]
     assert script.calls == 1
+
+
+@pytest.mark.parametrize(
+    "place", ["caf\u00e9", "\ufffd", "a\vb", "\x7f", "x" * 5000], ids=lambda place: repr(place[:4])
+)
+async def test_a_place_that_cannot_be_named_to_the_server_again_costs_only_its_call(
+    place: str,
+) -> None:
+    async def break_off(_scope: Scope, _receive: Receive, send: Send, _message: Any) -> None:
+        await answer(
+            send, 200, f"id: {place}\ndata:\n\n".encode(), content_type="text/event-stream"
+        )
+
+    script = Scripted(break_off)
+    async with calling(script) as call:
+        failed, again = await call(), await call()
+
+    assert MAY_HAVE_RUN in failed
+    assert "without an answer" in failed
+    assert again == "gone"
+    assert not any(b"last-event-id" in dict(each["headers"]) for each in script.requests)

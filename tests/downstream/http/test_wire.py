@@ -339,6 +339,23 @@ async def test_a_header_that_would_end_before_its_time_is_not_sent() -> None:
     assert all(not visit.pieces for visit in server.visits)
 
 
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_a_header_that_is_no_ascii_is_a_fault_like_others(method: str) -> None:
+    """The server itself may have said what it is to hear again."""
+
+    async def answer(visit: Visit) -> None:
+        await visit.end()
+
+    headers = {**HEADERS, "mcp-session-id": "caf\u00e9"}
+    content = b"{}" if method == "POST" else None
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        with pytest.raises(UndeliveredError, match="a header cannot be sent") as caught:
+            async with endpoint.send(method, headers, content):
+                pass
+
+    assert not caught.value.undelivered.may_have_run
+
+
 def said(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
 
