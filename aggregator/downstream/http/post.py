@@ -164,7 +164,8 @@ class Post:
                 self._place.id = ""
                 return reason
         except UndeliveredError as error:
-            return error
+            # Of the request itself that says nothing: it was taken before its stream broke.
+            return UndeliveredError(error.undelivered._replace(may_have_run=True))
 
 
 def _can_be_sent(place: str) -> bool:

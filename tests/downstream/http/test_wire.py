@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
@@ -15,6 +16,7 @@ from aggregator.downstream.http.post import Post
 from aggregator.downstream.http.reading import MAX_HEAD_BYTES
 from aggregator.downstream.http.wire import PIECES_AT_ONCE, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
+from tests.loopback.web import listening
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -378,6 +380,30 @@ async def test_what_comes_behind_a_response_is_not_read_as_the_next(
         await post(endpoint)
         assert await post(endpoint) == (200, b"2")
         assert len(server.visits) == 2
+
+
+async def test_a_request_may_have_run_though_its_stream_cannot_be_taken_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aggregator.downstream.http.post.RECONNECT_FLOOR", 0)
+    listener = listening()
+
+    def break_off() -> None:
+        with listener:
+            connection, _ = listener.accept()
+        with connection:
+            connection.recv(READ_BYTES)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+            connection.sendall(b"id: 7\ndata:\n\n")
+
+    address = Address(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
+    request = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params={"name": "x"})
+    async with open_endpoint(address) as endpoint, anyio.create_task_group() as group:
+        group.start_soon(anyio.to_thread.run_sync, break_off)
+        with pytest.raises(UndeliveredError, match="cannot be reached") as caught:
+            await Post(endpoint, request, lambda _: None).run(HEADERS)
+
+        assert caught.value.undelivered.may_have_run
 
 
 async def test_cookies_without_end_are_not_all_sent_back() -> None:
