@@ -17,11 +17,17 @@ PEER = "aggregator.peer"
 """Where in the scope of a request the address stands that it came from."""
 MAX_HOPS = 32
 """Addresses of one request that are looked at."""
+MAX_HOP = 100
+"""Characters of an address, with its port and some room."""
 
 Network = IPv4Network | IPv6Network
 Headers = list[tuple[bytes, bytes]]
 
-_PAIR = re.compile(r'\s*([a-z]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))\s*', re.IGNORECASE | re.ASCII)
+_PAIR = re.compile(
+    r'([a-z]{1,16})[ \t]{0,4}=[ \t]{0,4}(?:"([^"]{0,300})"|([^\s;,"]{1,300}))',
+    re.IGNORECASE | re.ASCII,
+)
+"""Each piece of it has a bound: whoever sends what fits nowhere is not to be looked at for long."""
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]{1,300}", re.ASCII)
 
 
@@ -121,8 +127,13 @@ def _in_standard_form(headers: Headers) -> Said:
 
 
 def _address(hop: str) -> str | None:
-    """Return an address without its port; nothing for what is none, such as `unknown`."""
-    text = hop.strip().strip('"')
+    """Return an address without its port; nothing for what is none, such as `unknown`.
+
+    Nor is a zone a part of it, in which anything may stand.
+    """
+    if len(hop) > MAX_HOP:
+        return None
+    text = hop.strip().strip('"').partition("%")[0]
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

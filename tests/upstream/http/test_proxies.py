@@ -55,7 +55,11 @@ async def asked(peer: str, *headers: tuple[str, str]) -> Mapping[str, Any]:
         ({"x-forwarded-for": "1.2.3.4, what"}, GATEWAY),
         ({"forwarded": "for=1.2.3.4", "x-forwarded-for": "203.0.113.9"}, GATEWAY),
         ({"x-forwarded-for": "10.0.0.8"}, GATEWAY),
+        ({"x-forwarded-for": "203.0.113.9" + " " * 200}, GATEWAY),
         ({}, GATEWAY),
+        # In a zone anything may stand.
+        ({"x-forwarded-for": "fe80::1%\x1b[31meth0"}, "fe80::1"),
+        ({"forwarded": 'for="[fe80::1%25x]:4711"'}, "fe80::1"),
     ],
 )
 async def test_the_client_is_the_last_who_is_no_gateway(
@@ -80,6 +84,14 @@ async def test_scheme_and_host_are_what_the_gateway_next_to_us_says() -> None:
     for found in (common, standard):
         assert (found["scheme"], found["host"]) == ("https", ["a.example"])
     assert (odd["scheme"], odd["host"]) == ("http", ["inside:8765"])
+
+
+@pytest.mark.parametrize("sent", ["a", " ", "a ", 'a="', "for=", "\t;"])
+async def test_what_fits_nowhere_is_not_looked_at_for_long(sent: str) -> None:
+    # Looked at from each of its characters to its end, it would take minutes.
+    scope = await asked(GATEWAY, ("forwarded", sent * (200_000 // len(sent))))
+
+    assert scope["client"][0] == GATEWAY
 
 
 @pytest.mark.parametrize("peer", ["10.0.1.7", "203.0.113.9", "::1", "", "testclient"])
