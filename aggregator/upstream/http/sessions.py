@@ -1,5 +1,6 @@
 """The sessions of handshake clients, from the one that has been idle longest on."""
 
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -23,6 +24,11 @@ class Endable(Protocol):
     @property
     def key(self) -> str:
         """What tells it from others."""
+        ...
+
+    @property
+    def owner(self) -> Owner:
+        """Whose it is."""
         ...
 
     def use(self) -> None:
@@ -66,9 +72,13 @@ class Sessions(Generic[S]):
         return tuple(self._known.values())
 
     def make_room(self) -> bool:
-        """End the one that has been idle longest if there are too many; say if there is room."""
+        """End the one that has been idle longest if there are too many; say if there is room.
+
+        Whoever has most of them makes room: nobody loses theirs because another opens many.
+        """
         while len(self._known) >= self._most and self._idle:
-            self.end(next(iter(self._idle.values())))
+            number = Counter(each.owner.grant for each in self._known.values())
+            self.end(max(self._idle.values(), key=lambda each: number[each.owner.grant]))
         return len(self._known) < self._most + MAX_OPENING
 
     def begin(self, session: S) -> None:

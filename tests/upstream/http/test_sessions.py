@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from aggregator.upstream.http.sessions import MAX_OPENING, Sessions
+from aggregator.upstream.http.sessions import MAX_OPENING, Owner, Sessions
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.patience import PATIENCE
 
@@ -79,8 +79,9 @@ async def test_one_that_its_client_ends_makes_room(tmp_path: Path) -> None:
 class Plain:
     """A session without anything in it."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, grant: str = "") -> None:
         self.key = key
+        self.owner = Owner(None, grant)
         self.uses = 0
         self.has_ended = False
 
@@ -111,6 +112,20 @@ def test_one_is_busy_until_its_last_request_is_answered() -> None:
     sessions.begin(Plain("c"))
     assert sessions.make_room()
     assert (one.has_ended, len(sessions)) == (True, 1)
+
+
+def test_who_opens_many_takes_none_from_others() -> None:
+    sessions = Sessions[Plain](4)
+    anna, *others = (Plain(str(number), grant) for number, grant in enumerate("abbb"))
+    for each in (anna, *others):
+        sessions.begin(each)
+    for number in range(10, 30):
+        assert sessions.make_room()
+        sessions.begin(Plain(str(number), "b"))
+
+    assert not anna.has_ended
+    assert [each.has_ended for each in others] == [True] * 3
+    assert len(sessions) == 4
 
 
 def test_there_is_an_end_to_those_that_are_all_in_use() -> None:
