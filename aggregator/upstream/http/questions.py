@@ -1,5 +1,6 @@
 """What a client of the handshake era is asked, and what it answers with a request of its own."""
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -45,6 +46,9 @@ class Questions:
     def __init__(self, replica: str = "") -> None:
         self._replica = replica
         """Where there are several, who asks: the answer may come to another."""
+        self._mark = secrets.token_hex(4)
+        """Tells its questions from those that it asked before it was started again, whose answers
+        may be on their way, or told once more by whoever has the store."""
         self._last = 0
         self._open: dict[RequestId, _Question] = {}
 
@@ -57,7 +61,9 @@ class Questions:
             MCPError: The client refuses, or will not answer any more.
         """
         self._last += 1
-        number: RequestId = f"{self._last}@{self._replica}" if self._replica else self._last
+        number: RequestId = self._last
+        if self._replica:
+            number = f"{self._last}-{self._mark}@{self._replica}"
         question = self._open[number] = _Question()
         is_asked = False
         try:

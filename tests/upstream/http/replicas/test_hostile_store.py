@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import coredis
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import JSONRPCResponse
 
+from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
 from aggregator.upstream.seal import OwnWax
@@ -60,6 +64,30 @@ async def _ignore(_message: object) -> None:
 
 async def _nothing() -> None:
     """Miss nothing."""
+
+
+async def test_an_answer_that_is_told_again_answers_nothing_that_is_asked_later() -> None:
+    answers: list[JSONRPCResponse] = []
+
+    async def ask(questions: Questions, *, is_answered: bool) -> None:
+        async def tell(message: bytes) -> bool:
+            number = json.loads(message)["id"]
+            if is_answered:
+                accepted = {"action": "accept"}
+                answers.append(JSONRPCResponse(jsonrpc="2.0", id=number, result=accepted))
+            questions.answer(answers[0])
+            await anyio.lowlevel.checkpoint()
+            if not is_answered:
+                questions.close()
+            return True
+
+        await questions.ask(tell, "elicitation/create", None)
+
+    await ask(Questions("one"), is_answered=True)
+    # The same replica, started again, counts from the beginning.
+    with pytest.raises(MCPError):
+        await ask(Questions("one"), is_answered=False)
+    assert Questions("two").asker(answers[0]) == "one"
 
 
 async def test_an_address_of_no_store_is_told_of_without_its_password(
