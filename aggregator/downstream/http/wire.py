@@ -18,9 +18,9 @@ import anyio.abc
 import anyio.lowlevel
 import h11
 import httpx2
-from anyio.streams.tls import TLSAttribute, TLSStream
 
 from aggregator.downstream.http.reading import Head, Reading, Unusual, usual
+from aggregator.downstream.http.secured import Secured, secure
 from aggregator.downstream.http.upload import BROKEN, Upload
 
 READ_BYTES = 256 * 1024
@@ -160,7 +160,7 @@ class Wire:
         except BROKEN as error:
             raise httpx2.ConnectError(str(error)) from error
 
-    async def _open(self) -> anyio.abc.ByteStream:
+    async def _open(self) -> anyio.abc.ByteStream | Secured:
         stream = await anyio.connect_tcp(self._host, self._port)
         try:
             raw = _raw(stream)
@@ -168,13 +168,7 @@ class Wire:
                 raw.setsockopt(*option)
             if self._context is None:
                 return stream
-            return await TLSStream.wrap(
-                stream,
-                server_side=False,
-                hostname=self._host,
-                ssl_context=self._context,
-                standard_compatible=False,
-            )
+            return await secure(stream, self._host, self._context)
         except BaseException:
             await anyio.aclose_forcefully(stream)
             raise
@@ -183,8 +177,9 @@ class Wire:
 class _Connection:
     """One connection, with one request under way at a time."""
 
-    def __init__(self, stream: anyio.abc.ByteStream, patience: float) -> None:
-        self.stream = stream
+    def __init__(self, opened: anyio.abc.ByteStream | Secured, patience: float) -> None:
+        self._secured = opened if isinstance(opened, Secured) else None
+        self.stream = opened.stream if isinstance(opened, Secured) else opened
         self.until = 0.0
         """When it is not kept any longer."""
         self._patience = patience
@@ -193,8 +188,7 @@ class _Connection:
         self._pieces = 0
         self._is_spoilt = False
         self._reading: Reading | None = None
-        self._socket = _raw(stream)
-        self._is_secured = isinstance(stream, TLSStream)
+        self._socket = _raw(self.stream)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -222,16 +216,7 @@ class _Connection:
         """Whether more has come than was asked for: it would be read as the next response."""
         if self._last_read >= READ_BYTES:
             return True
-        if not self._is_secured:
-            return False
-        secured = self.stream.extra(TLSAttribute.ssl_object)  # noqa: S610 - this is not Django
-        try:
-            secured.read(1)
-        except ssl.SSLWantReadError:
-            return False
-        except ssl.SSLError:
-            return True
-        return True
+        return self._secured is not None and self._secured.holds_more()
 
     async def ask(self, request: h11.Request, data: bytes) -> Head:
         """Send a request in one piece, and read the head of the response.
@@ -283,7 +268,7 @@ class _Connection:
     async def _write(self, data: bytes) -> bytes:
         """Write what is taken at once, or is little; return the rest."""
         await anyio.lowlevel.checkpoint_if_cancelled()
-        if not self._is_secured and IS_POSIX:
+        if self._secured is None and IS_POSIX:
             # The stream would wait for its next turn, also where all is taken at once.
             return data[_written(self._socket, data) :]
         if len(data) > SMALL_BYTES:

@@ -1,19 +1,23 @@
 """Servers behind TLS: who they are is checked against the right certificates, and only then."""
 
+import socket
+import ssl
 import subprocess
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 import uvicorn
+from anyio import to_thread
 
 from aggregator.catalog import Failed, Pending, Ready
 from aggregator.config import ServerConfig, parse_config
-from aggregator.downstream.http.endpoint import Address
+from aggregator.downstream.http.endpoint import Address, open_endpoint
 from aggregator.downstream.http.reach import address, reach
 from aggregator.downstream.http.tokens import getter
 from aggregator.downstream.login.credentials import RenewalError
@@ -151,3 +155,69 @@ def test_what_is_not_checked_is_said_of_each() -> None:
         (False, False),
         (False, True),
     ]
+
+
+class Planting:
+    """A server that sends more than it was asked for in one go, cut where that is hard to see."""
+
+    def __init__(self, certificate: Path) -> None:
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(certificate, certificate.with_suffix(".key"))
+        # Or what is said of them stands between what is read.
+        self._context.num_tickets = 0
+        self.visits = 0
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer two connections, the first with one answer too many."""
+        first, second = said(b"1" * (FIRST_BYTES - len(said(b"")) - 4)), said(b"planted")
+        for parts in ((first, second), (said(b"2"),)):
+            connection, _ = listener.accept()
+            self.visits += 1
+            with connection:
+                self._answer(connection, parts)
+
+    def _answer(self, connection: socket.socket, parts: tuple[bytes, ...]) -> None:
+        inward, outward = ssl.MemoryBIO(), ssl.MemoryBIO()
+        encrypted = self._context.wrap_bio(inward, outward, server_side=True)
+        for step in (encrypted.do_handshake, encrypted.read):
+            while True:
+                with suppress(ssl.SSLWantReadError):
+                    step()
+                    break
+                connection.sendall(outward.read())
+                inward.write(connection.recv(65536))
+        for part in parts:
+            encrypted.write(part)
+        connection.sendall(outward.read())
+        while inward.write(connection.recv(65536)):
+            with suppress(ssl.SSLWantReadError):
+                encrypted.read()
+                # It was kept, and is used for the next.
+                break
+
+
+def said(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+
+
+FIRST_BYTES = 65536 - 4 * 22
+"""Bytes that are as many as TLS takes at once, with what it adds to each of four parts."""
+
+
+async def test_what_comes_behind_a_response_is_not_read_as_the_next(certificate: Path) -> None:
+    server, bodies = Planting(certificate), list[bytes]()
+    with listening() as listener:
+        where = Address(f"https://127.0.0.1:{listener.getsockname()[1]}/mcp", ca_file=certificate)
+        async with anyio.create_task_group() as group, open_endpoint(where) as endpoint:
+            group.start_soon(
+                partial(to_thread.run_sync, abandon_on_cancel=True), server.serve, listener
+            )
+            with anyio.fail_after(PATIENCE):
+                for _ in range(2):
+                    async with endpoint.send("POST", {"accept": "*/*"}, b"{}") as response:
+                        bodies.append(await endpoint.read(response))
+            group.cancel_scope.cancel()
+
+    assert len(bodies[0]) == FIRST_BYTES - len(said(b"")) - 4
+    assert bodies[1] == b"2"
+    assert server.visits == 2
