@@ -7,6 +7,7 @@ instead of waiting for its timeout.
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,9 @@ from aggregator.json import is_array, is_plain_object
 from aggregator.jsonrpc.framing import Overlong
 from aggregator.jsonrpc.salvage import salvage_id
 from aggregator.jsonrpc.weight import UNWEIGHED_BYTES, weighing
+
+OPENING = (b"{", b"[")
+BLANKS = b" \t\r\n"
 
 REPAIRED_SHARE = 4
 """A line is repaired only up to this fraction of the limit: it takes several copies of it."""
@@ -70,8 +74,12 @@ def decoding(line: bytes | Overlong, limit: int) -> Generator[None, None, Sequen
     """Say the same of a long line in steps, between which others have their turn."""
     if isinstance(line, Overlong):
         return [_refused(line.head, line.tail, _too_long(line.size, limit))]
-    if not line.startswith((b"{", b"[")):
-        return [Noise(line)]
+    if not line.startswith(OPENING):
+        # A body may begin with a mark of its encoding, and JSON with a break or a blank.
+        begun = line.removeprefix(BOM_UTF8).lstrip(BLANKS)
+        if not begun.startswith(OPENING):
+            return [Noise(line)]
+        line = begun
     if not (yield from weighing(line, limit)):
         return [_refused(line, line, _too_heavy(len(line)))]
     if len(line) > UNWEIGHED_BYTES:

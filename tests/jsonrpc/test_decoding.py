@@ -39,6 +39,12 @@ def test_an_answer_passes_unchanged():
     )
 
 
+@pytest.mark.parametrize("before", [b" ", b"\r\n", b"\n\t ", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+def test_an_answer_may_begin_with_blanks_or_a_mark_of_its_encoding(before: bytes):
+    assert decoded(before + answer("{}")) == decoded(answer("{}"))
+    assert decoded(before + b"x") == Noise(before + b"x")
+
+
 def test_an_error_passes_unchanged():
     line = b'{"jsonrpc":"2.0","id":"x","error":{"code":-1,"message":"no","data":{"a":[1]}}}'
     error = ErrorData(code=-1, message="no", data={"a": [1]})
