@@ -317,6 +317,8 @@ class Endpoint:
         if session is None or session.owner != _owner(scope):
             await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
             return None
+        # Of who is not known to be there, nobody would be told that it has gone.
+        session.welcome(scope)
         return session
 
     async def _adopted(
@@ -338,7 +340,7 @@ class Endpoint:
             await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
             return None
         scope[HOME], scope[LOADED] = session.home, session.loaded
-        session.welcome(Request(scope))
+        session.welcome(scope)
         return session
 
     async def _speak_in(

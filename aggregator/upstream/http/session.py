@@ -23,6 +23,7 @@ from mcp_types import (
     RequestId,
 )
 from starlette.requests import Request
+from starlette.types import Scope
 
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.signals import Signal
@@ -169,10 +170,10 @@ class Session:
             await reply.begin()
         await reply.end(None if answer is None else encoded(answer), status_here(answer))
 
-    def welcome(self, request: Request) -> None:
-        """Take the client for ready: whoever it has told so may have been another replica."""
+    def welcome(self, scope: Scope) -> None:
+        """Take the client for ready: whoever it has told so may be another replica, or nobody."""
         if not self._is_welcome:
-            self.hear(INITIALIZED, request)
+            self.hear(INITIALIZED, Request(scope))
 
     def hear(self, message: JSONRPCNotification, request: Request) -> None:
         """Take a notification, and act on it beside everything else."""

@@ -17,6 +17,8 @@ from tests.stories.test_large_results import (
     facts,
     read_all,
 )
+from tests.upstream.http.test_endpoint import call
+from tests.upstream.http.test_sessions import begin, http
 
 pytestmark = pytest.mark.anyio
 
@@ -51,3 +53,15 @@ async def test_it_is_out_of_reach_without_its_session(tmp_path: Path) -> None:
             ) as stranger:
                 answer = await stranger.post(opened.url, json={"uri": facts(shown)["uri"]})
                 assert answer.status_code == 401
+
+
+async def test_nothing_is_left_of_who_never_said_that_it_is_ready(tmp_path: Path) -> None:
+    async with door({"logs": connect_to(Logs())}, tmp_path, GUARDED) as opened:
+        await ready(opened.upstream)
+        kept = opened.upstream.kept
+        async with http(opened) as client:
+            _, session = await begin(client, opened)
+            await client.post(opened.url, json=call("logs__read"), headers=session)
+            assert len(kept) == 1
+            await client.delete(opened.url, headers=session)
+        await until(lambda: not len(kept), lambda: kept.changed)
