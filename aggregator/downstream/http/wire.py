@@ -27,6 +27,10 @@ READ_BYTES = 256 * 1024
 """Bytes that are read at once."""
 PIECES_AT_ONCE = 200
 """Pieces of responses after which others have their turn: each may be a single byte."""
+GATHERED = 20
+"""Pieces that are made one if they are tiny: what keeps one takes more memory than it holds."""
+TINY_BYTES = 64
+"""Bytes of such a piece, at the most."""
 SMALL_BYTES = 16 * 1024
 """Bytes that a connection takes at once if it is idle, so that nobody has to wait for it."""
 IS_POSIX = os.name == "posix"
@@ -254,10 +258,12 @@ class _Connection:
         reading = self._reading
         while reading is not None and not reading.is_over:
             if piece := reading.take():
-                self._pieces += 1
-                if self._pieces % PIECES_AT_ONCE == 0:
+                is_tiny = len(piece) <= TINY_BYTES
+                self._pieces += GATHERED if is_tiny else 1
+                if self._pieces >= PIECES_AT_ONCE:
+                    self._pieces = 0
                     await anyio.lowlevel.checkpoint()
-                yield piece
+                yield _gathered(reading, piece) if is_tiny else piece
             elif not reading.is_over:
                 reading.feed(await self._read())
 
@@ -306,6 +312,15 @@ def _is_read_out(reading: Reading) -> bool:
             if not reading.take():
                 return reading.is_over
     return reading.is_over
+
+
+def _gathered(reading: Reading, first: bytes) -> bytes:
+    """Return a tiny piece with what is there behind it; what is wrong with that is said next."""
+    pieces = [first]
+    with suppress(httpx2.RemoteProtocolError):
+        while len(pieces) < GATHERED and (piece := reading.take()):
+            pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _written(socket: socket, data: bytes) -> int:

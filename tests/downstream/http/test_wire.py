@@ -14,7 +14,7 @@ from mcp_types import JSONRPCMessage, JSONRPCRequest
 from aggregator.downstream.http.endpoint import MAX_COOKIES, Address, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
 from aggregator.downstream.http.reading import MAX_HEAD_BYTES
-from aggregator.downstream.http.wire import PIECES_AT_ONCE, READ_BYTES
+from aggregator.downstream.http.wire import GATHERED, PIECES_AT_ONCE, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.loopback.web import listening
 from tests.patience import PATIENCE
@@ -448,9 +448,33 @@ async def test_a_body_in_many_pieces_lets_others_have_their_turn() -> None:
         endpoint.send("POST", HEADERS, b"{}") as response,
     ):
         group.start_soon(take_turns)
-        async for _ in response.aiter_raw():
-            pieces[turn] += 1
+        async for piece in response.aiter_raw():
+            pieces[turn] += len(piece)
         group.cancel_scope.cancel()
 
     assert pieces.total() == 5000
     assert max(pieces.values()) <= 2 * PIECES_AT_ONCE
+
+
+@pytest.mark.parametrize("coding", [b"chunked", b"Chunked"], ids=["usual", "by h11"])
+async def test_tiny_pieces_are_gathered_up_to_what_is_wrong_behind_them(coding: bytes) -> None:
+    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: %b\r\n\r\n" % coding
+
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(head + b"2\r\nxy\r\n" * 1010 + b"wrong\r\n")
+        await visit.end()
+
+    pieces: list[bytes] = []
+
+    async def collect(endpoint: Endpoint) -> None:
+        async with endpoint.send("POST", HEADERS, b"{}") as response:
+            async for piece in response.aiter_raw():
+                pieces.append(piece)  # noqa: PERF401 - what came before the fault counts
+
+    async with bare(answer) as server, open_endpoint(Address(server.url)) as endpoint:
+        with pytest.raises(UndeliveredError):
+            await collect(endpoint)
+
+    assert b"".join(pieces) == b"xy" * 1010
+    assert len(pieces) <= 2 + 1010 // GATHERED
