@@ -176,8 +176,8 @@ def _dispensable(idle: Sequence[Unused], paper: Paper) -> str:
         ]
         parts[-1] += "\n" + columns(head, rows, paper) + _rest(len(whole))
     if single:
-        others = "tools of servers that are used were never called"
-        parts.append(paper.fill(f"{single:,} {others}: `aggregator stats --json` names them"))
+        never = f"{counted(single, 'tool')} of servers that are used never had a call"
+        parts.append(paper.fill(f"{never}: `aggregator stats --json` names what was not called"))
     return "\n\n".join(parts)
 
 

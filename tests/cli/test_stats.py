@@ -143,3 +143,14 @@ def test_how_far_to_look_back_is_said_in_words_that_are_understood(shell: Shell)
 
     assert refused.status == 2
     assert "7d" in refused.err
+
+
+def test_one_tool_that_was_never_called_is_one_tool(shell: Shell) -> None:
+    program = f"command: [{sys.executable}, {NOTES}]"
+    two = "tools: {allow: [list_tags, search_notes]}"
+    shell.write_servers(f"servers:\n  notes: {{{program}, {two}}}\n")
+    talk(shell, call("notes__list_tags"), ("tools/list", {}))
+
+    page = shell.run("stats")
+
+    assert "1 tool of servers that are used never had a call: " in " ".join(page.out.split())
