@@ -74,7 +74,6 @@ async def announce(until_change: Wait, subjects: Sequence[Subject], queue: Queue
         if not subject.shown.is_known:
             subject.note()
     while True:
-        await queue.turn()
         stale = [subject for subject in subjects if subject.is_stale()]
         for subject in stale:
             subject.note()
@@ -84,3 +83,4 @@ async def announce(until_change: Wait, subjects: Sequence[Subject], queue: Queue
         else:
             await until_change()
             await anyio.sleep(GATHERING)
+        await queue.turn()
