@@ -12,7 +12,7 @@ from aggregator.effort import Effort
 from aggregator.fleet.routes import Route, Routes, marked
 from aggregator.fleet.templates import MAX_PARTS, MAX_URI, Address, parse
 from aggregator.names import ServerName
-from aggregator.upstream.seal import VALID_FOR, Binding, ForeignStateError, Sealer
+from aggregator.upstream.seal import VALID_FOR, Binding, ForeignStateError, OwnWax, Sealer
 from tests.work import BOUND, calls
 
 SEGMENT = st.text(st.characters(min_codepoint=48, max_codepoint=122), min_size=1, max_size=8)
@@ -172,9 +172,10 @@ BINDING = Binding("somebody", "server", "tools/call", "tool")
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_a_sealed_value_comes_back_to_whom_it_was_given(value: dict[str, str]) -> None:
-    sealer = Sealer()
+    times = iter((0.0, VALID_FOR))
+    sealer = Sealer(clock=lambda: next(times))
 
-    assert sealer.open(sealer.seal(value, BINDING, 0.0), BINDING, VALID_FOR) == value
+    assert sealer.open(sealer.seal(value, BINDING), BINDING) == value
 
 
 @pytest.mark.parametrize(
@@ -187,22 +188,22 @@ def test_a_sealed_value_comes_back_to_whom_it_was_given(value: dict[str, str]) -
     ],
 )
 def test_a_token_is_of_no_use_for_anything_else(other: Binding) -> None:
-    sealer = Sealer()
-    token = sealer.seal({"state": "x"}, BINDING, 0.0)
+    wax = OwnWax()
+    token = Sealer(wax, lambda: 0.0).seal({"state": "x"}, BINDING)
 
-    for opener, binding, now in (
-        (sealer, other, 0.0),
-        (sealer, BINDING, VALID_FOR + 1),
-        (Sealer(), BINDING, 0.0),
+    for opener, binding in (
+        (Sealer(wax, lambda: 0.0), other),
+        (Sealer(wax, lambda: VALID_FOR + 1), BINDING),
+        (Sealer(clock=lambda: 0.0), BINDING),
     ):
         with pytest.raises(ForeignStateError):
-            opener.open(token, binding, now)
+            opener.open(token, binding)
 
 
 @given(st.text() | st.none() | st.integers())
 def test_what_is_no_token_is_refused(token: object) -> None:
     with pytest.raises(ForeignStateError):
-        Sealer().open(token, BINDING, 0.0)
+        Sealer(clock=lambda: 0.0).open(token, BINDING)
 
 
 def test_what_is_shown_of_a_resource_leads_to_the_server_that_lists_it() -> None:
