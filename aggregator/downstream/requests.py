@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.config import ServerConfig
 from aggregator.downstream.deadlines import Deadlines, Patience
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
-from aggregator.downstream.failure import undelivered
+from aggregator.downstream.failure import Failure, undelivered
 from aggregator.downstream.inflight import Caller, ClientCall
 from aggregator.downstream.link import Link
 from aggregator.downstream.need import Need
@@ -115,7 +115,7 @@ class Requests:
                 return result
         except ConnectionClosedError as error:
             await link.until_ended()
-            raise ServerLostError(server.name) from error
+            raise ServerLostError(server.name, self._end_of(link)) from error
         except UndeliveredError as error:
             raise undelivered(server.name, error.undelivered, self._standing.redact) from error
         except MCPError as error:
@@ -126,6 +126,11 @@ class Requests:
             self._leave()
         self._note_timeout(link)
         raise CallTimeoutError(server.name, round(anyio.current_time() - began, 1))
+
+    def _end_of(self, link: Link) -> str:
+        """Say how a link came to its end, with what its server said last."""
+        end = Failure(link.fault or link.transport.describe_end())
+        return self._standing.redact(end.with_words(link.transport.last_words()).reason)
 
     def _leave(self) -> None:
         """Count one request less."""

@@ -119,6 +119,7 @@ async def test_promote_lists_what_was_found_and_takes_it_back_with_its_server(
 async def _lose_server(visitor: Visitor) -> None:
     answer = await visitor.client.call_tool("one__fault", {"kind": "die"})
     assert error_of(answer) == {"kind": "server-lost", "server": "one"}
+    assert "`one` went away during the call: it " in text_of(answer)
 
 
 async def test_hybrid_offers_both_ways_to_a_client_nobody_knows(tmp_path: Path) -> None:

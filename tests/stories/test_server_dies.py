@@ -71,7 +71,7 @@ async def test_a_call_in_flight_gets_one_error_that_says_it_may_have_taken_effec
     assert result.is_error
     assert error_of(result) == {"kind": "server-lost", "server": "db"}
     assert text_of(result) == (
-        "The server `db` went away during the call. "
+        "The server `db` went away during the call: it was cut off. "
         "The tool may or may not have taken effect: check before calling it again"
     )
 
