@@ -281,7 +281,7 @@ class SettingsForm(Sheet):
     )
     http: Door = Field(
         HttpForm.model_construct(),
-        description="Who may come in by `serve --http` (`issuer`, `audience`, `access`), and how "
+        description="Who may come in over HTTP (`issuer`, `audience`, `access`), and how "
         "much they may ask.",
     )
 
