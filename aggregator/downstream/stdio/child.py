@@ -18,6 +18,8 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 from aggregator.config.values import NO_LIMITS, Limits
 from aggregator.downstream.stdio.overrun import overrun
 from aggregator.downstream.stdio.process import (
+    GRACE,
+    SHORT_GRACE,
     Pipes,
     Process,
     SpawnError,
@@ -220,7 +222,8 @@ class Child(OneWay):
             # A child that is stuck writing could not see that its input has ended.
             tasks.start_soon(discard, Source(self._pipes.stdout.fileno()))
             tasks.start_soon(self._read_stderr)
-            await self._process.end()
+            # One that is still starting does not read, so it would let all of its time go by.
+            await self._process.end(GRACE if self._reader.has_spoken else SHORT_GRACE)
             tasks.cancel_scope.cancel()
         self._stderr.close()
         close_pipe(self._pipes.stdout)

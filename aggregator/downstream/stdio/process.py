@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 GRACE = 2.0
 """Seconds a process has to end by itself, and again after SIGTERM."""
 
+SHORT_GRACE = 0.2
+"""Seconds to end by itself that a process has which has nothing to bring to an end."""
+
 _LIMITED = Path(__file__).with_name("limited.py")
 
 POLL_INTERVAL = 0.02
@@ -83,12 +86,12 @@ class Process:
             return None
         return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
-    async def end(self) -> None:
+    async def end(self, grace: float = GRACE) -> None:
         """End the whole group: wait, SIGTERM, wait, SIGKILL; reap it in any case.
 
         Its standard input should be closed before.
         """
-        if await self.exits_within(GRACE):
+        if await self.exits_within(grace):
             self.signal_group(signal.SIGTERM)
         else:
             await self._end_by_force()

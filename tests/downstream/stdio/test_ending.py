@@ -1,5 +1,6 @@
 """A child is ended politely, then firmly, and always; what it said last is kept."""
 
+import sys
 from typing import Any
 
 import anyio
@@ -7,7 +8,7 @@ import pytest
 from mcp_types import JSONRPCRequest
 
 from aggregator.config import ServerConfig
-from aggregator.downstream.stdio.child import open_child
+from aggregator.downstream.stdio.child import ChildSpec, open_child
 from aggregator.downstream.stdio.process import GRACE
 from aggregator.downstream.transport import ConnectionClosedError
 from aggregator.names import ServerName
@@ -55,12 +56,28 @@ async def test_cancelling_does_not_cut_the_ending_short(census: Census):
         assert [look(pid) for pid in pids] == [None]
 
 
+async def test_a_child_that_is_still_starting_is_not_waited_for(
+    census: Census, monkeypatch: pytest.MonkeyPatch
+):
+    """It would not see that its input has ended, and has nothing to bring to an end."""
+    monkeypatch.setattr("aggregator.downstream.stdio.child.GRACE", 10 * PATIENCE)
+    starting = ChildSpec(sys.executable, ["-c", "import time; time.sleep(3600)"])
+    async with watched(census) as watchdog:
+        with anyio.fail_after(PATIENCE):
+            async with open_child(starting, log=print, watchdog=watchdog) as child:
+                pass
+        assert child.describe_end() == "it was ended by SIGTERM"
+
+
 async def test_a_child_stuck_on_a_full_pipe_can_still_end(census: Census):
     """Nobody reads the megabyte it answers with, and only then could it see that we are gone."""
+    ping = JSONRPCRequest(jsonrpc="2.0", id=0, method="ping")
     params = {"name": "fault", "arguments": {"kind": "storm"}}
     request = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params=params)
     async with watched(census) as watchdog:
         async with open_child(faulty(), log=print, watchdog=watchdog) as child:
+            await child.send(ping)
+            await child.receive()
             await child.send(request)
         assert child.describe_end() == "it exited with status 0"
 
