@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import ClassVar
 
-from aggregator.glyphs import on_one_line
+from aggregator.basics.glyphs import on_one_line
 
 ERROR_META = "aggregator/error"
 """The `_meta` key of a result that holds the facts of an error of ours."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal, NamedTuple
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import BY_LENGTH, Catalog, ToolEntry
 from aggregator.clients import ClientProfile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
-from aggregator.eras import Era
-from aggregator.json import JsonObject, as_object
 from aggregator.names import RESERVED, MetaTools, ServerName, ToolName
 
 Surface = Literal["promote", "hybrid", "relay", "full"]

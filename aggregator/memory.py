@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from aggregator.basics.files import replace_file
+from aggregator.basics.json import is_plain_object
 from aggregator.entry.place import state_directory
-from aggregator.files import replace_file
-from aggregator.json import is_plain_object
 
 MAX_FACTS = 256
 """Facts kept in a section; the oldest leave first."""

@@ -16,16 +16,16 @@ import anyio
 import anyio.lowlevel
 from anyio import to_thread
 
+from aggregator.basics.effort import finished
 from aggregator.catalog import Ready
+from aggregator.catalog.lock import Ledger, Lock, taken_apart, written
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
-from aggregator.effort import finished
 from aggregator.fleet.pinning import compare as differing
 from aggregator.fleet.pinning import recording
 from aggregator.fleet.sheet import read as read_sheet
 from aggregator.fleet.sheet import written as written_sheet
 from aggregator.fleet.shelf import Shelf
-from aggregator.lock import Ledger, Lock, taken_apart, written
 from aggregator.names import ServerName
 from benchmarks.measure import report
 

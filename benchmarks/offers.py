@@ -14,18 +14,18 @@ from typing import Any
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Offers, PromptEntry, Ready, ToolEntry
 from aggregator.config import Config, ServerConfig
 from aggregator.config.kinds import FOUND
 from aggregator.fleet.annex import Annex
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName, plain_name
-from aggregator.offers import OFFER_KINDS
-from aggregator.offers.skills import Skill
 from aggregator.search.index import Index
-from aggregator.signals import Signal
 from aggregator.toolsearch import SearchRequest, View, parse_search, search, tell
 from aggregator.toolsearch.beside import Shown
+from aggregator.toolsearch.offers import OFFER_KINDS
+from aggregator.toolsearch.offers.skills import Skill
 from benchmarks.retrieval import entries, evaluation
 
 Tool = Mapping[str, Any]

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 
-from aggregator.hub.report import memory_of as family_of
+from aggregator.app.hub.report import memory_of as family_of
 from benchmarks.measure import ROOT, RawClient, memory_of, percentile, report, spread
 from benchmarks.start import BARE
 

@@ -16,18 +16,18 @@ from mcp.server.runner import serve_loop
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.memory import create_client_server_memory_streams
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
+from aggregator.basics.eras import Era
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Failed, Ready, ServerState
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.login.home import Home
 from aggregator.downstream.transport import Connect, Transport
-from aggregator.eras import Era
 from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.shelf import Shelf
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
-from aggregator.signals import Signal
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, Replica

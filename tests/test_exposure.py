@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState, ToolEntry
 from aggregator.clients import UNKNOWN, known_clients, profile
 from aggregator.config.values import SurfaceChoice, ToolSearchMode
@@ -23,7 +24,6 @@ from aggregator.exposure import (
     visible,
     way_to_call,
 )
-from aggregator.json import JsonObject
 from aggregator.names import ServerName, ToolName
 
 META: tuple[JsonObject, ...] = ({"name": "ToolSearch"}, {"name": "CallTool"})

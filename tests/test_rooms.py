@@ -26,7 +26,7 @@ SCREEN = 40
 WITHOUT_TWO_IMPORTERS = {
     "cli": "it is what a person starts",
     "host": "it is a library for those who write their own agent",
-    "hub": "it is a process of its own",
+    "app": "it is where all the others meet",
 }
 """Rooms at the top level that are not shared, and why they stand there all the same."""
 

@@ -14,6 +14,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
@@ -24,7 +25,6 @@ from aggregator.downstream.transport import (
     Remedy,
     Transport,
 )
-from aggregator.json import JsonObject
 from tests.patience import patience
 
 

@@ -20,18 +20,18 @@ from mcp import StdioServerParameters, stdio_client
 from mcp.shared.memory import create_client_server_memory_streams
 from trio.testing import MockClock
 
-from aggregator.app import serve_client
+from aggregator.app.hub.hello import Hello
+from aggregator.app.hub.hub import Hub
+from aggregator.app.hub.line import Line
+from aggregator.app.hub.session import Session
+from aggregator.app.life import serve_client
 from aggregator.entry.dock import open_dock
 from aggregator.entry.shim import BEGUN, SERVE, begin
-from aggregator.hub.hello import Hello
-from aggregator.hub.hub import Hub
-from aggregator.hub.line import Line
-from aggregator.hub.session import Session
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.pipes import MessageReader, MessageWriter
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
-from tests.hub.harbour import PROGRAM
+from tests.app.hub.harbour import PROGRAM
 from tests.patience import PATIENCE
 
 MAX_BYTES = 1 << 26

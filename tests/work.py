@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from aggregator.json import is_array, is_object
+from aggregator.basics.json import is_array, is_object
 
 TURN_BOUND = 150_000
 """Calls that any one turn on the event loop may cost."""

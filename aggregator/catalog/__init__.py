@@ -10,6 +10,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Literal
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog.entries import (
     NOTHING_BESIDES,
     Addresses,
@@ -19,9 +20,8 @@ from aggregator.catalog.entries import (
     SkillEntry,
     ToolEntry,
 )
+from aggregator.catalog.lock import Drift
 from aggregator.catalog.scale import BY_LENGTH, CHARACTERS_PER_TOKEN, Scale
-from aggregator.json import JsonObject
-from aggregator.lock import Drift
 from aggregator.names import ServerName, ToolName, grouped, plain_server
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from aggregator.json import JsonObject, as_object, is_array
+from aggregator.basics.json import JsonObject, as_object, is_array
 from aggregator.names import Forms, ServerName, ToolName
 
 

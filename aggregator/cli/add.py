@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from aggregator.basics.json import is_plain_object
 from aggregator.cli.clients.changes import make, show
 from aggregator.cli.clients.foreign import Foreign, read_tree
 from aggregator.cli.clients.plan import plan_import, section_of, tell_unused
@@ -14,7 +15,6 @@ from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.opening import place
 from aggregator.config.load import NAME_HINT, OUR_NAME
-from aggregator.json import is_plain_object
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _NEEDS_HTTP = "it must begin with `https://` or `http://`"

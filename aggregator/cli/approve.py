@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 
+from aggregator.basics.json import JsonObject
+from aggregator.catalog.lock import Drift, Lock, Record
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
     Offered,
@@ -19,8 +21,6 @@ from aggregator.cli.locking import (
 )
 from aggregator.cli.opening import owners, place
 from aggregator.config import Config
-from aggregator.json import JsonObject
-from aggregator.lock import Drift, Lock, Record
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName
 from aggregator.search.repair import nearest
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from aggregator.basics.json import as_object, items
 from aggregator.cli.elicitation import CAPABILITIES, answer
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import find_tool
@@ -18,10 +19,9 @@ from aggregator.cli.typed import fitted, typed
 from aggregator.cli.unready import refuse_unready
 from aggregator.config import Config
 from aggregator.errors import ERROR_META
-from aggregator.inspection import SERVERS_URI, TOOLS_URI
-from aggregator.json import as_object, items
 from aggregator.names import RESERVED
-from aggregator.offers import split
+from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
+from aggregator.toolsearch.offers import split
 
 MAX_ROUNDS = 10
 """Times a server may ask before it is taken to go round in circles."""

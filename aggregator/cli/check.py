@@ -22,8 +22,8 @@ from aggregator.cli.unready import audit_trouble, counting_trouble
 from aggregator.cli.withheld import tell_withheld
 from aggregator.config import Config, load_config
 from aggregator.downstream.transport import NOISE
-from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.names import ServerName
+from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 
 SHOWN = 3
 """Tools that are named where there may be many."""

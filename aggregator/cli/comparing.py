@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from aggregator.basics.glyphs import on_its_lines
+from aggregator.basics.json import JsonObject
+from aggregator.catalog.lock import kept
 from aggregator.cli.paper import Paper, fill, width_of
-from aggregator.glyphs import on_its_lines
-from aggregator.json import JsonObject
-from aggregator.lock import kept
 
 WIDE = 100
 """Columns from which on two pages have room beside each other."""

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 
 from aggregator import __version__
+from aggregator.basics.eras import Era
+from aggregator.basics.json import as_object
 from aggregator.cli.clients.registrations import Report, registrations
 from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
@@ -20,12 +22,10 @@ from aggregator.cli.starting import await_servers, is_starting
 from aggregator.cli.unready import audit_trouble
 from aggregator.clients import ClientProfile, profile, sent_names
 from aggregator.config import Config, load_config
-from aggregator.eras import Era
 from aggregator.errors import ConfigError
 from aggregator.exposure import Choice, explain_surface
-from aggregator.inspection import SERVERS_URI, TOOLS_URI
-from aggregator.json import as_object
 from aggregator.memory import open_memory
+from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 
 PACKAGES = ("mcp", "mcp-types", "anyio", "pydantic", "pyyaml")
 ERAS: tuple[tuple[Era, str], ...] = (

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from aggregator.app import Expect, serve_http
+from aggregator.app.life import Expect, serve_http
 from aggregator.cli.doors import Door, announced
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.serve import EVENT_LOOP

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from aggregator.basics.json import as_object
 from aggregator.cli.environment import Environment
-from aggregator.json import as_object
 from aggregator.memory import state_path
 from aggregator.records.stats import file_mark
 

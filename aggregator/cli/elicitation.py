@@ -3,10 +3,10 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.cli.environment import Environment
 from aggregator.cli.fields import Field, MisfitError, fields_of, shown
-from aggregator.glyphs import on_one_line
-from aggregator.json import JsonObject, as_object
 
 CAPABILITIES: JsonObject = {"elicitation": {"form": {}, "url": {}}}
 """What servers are told that can be asked of us."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from select import select
 from typing import TextIO
 
+from aggregator.basics.glyphs import on_its_lines
 from aggregator.cli.paper import READABLE, Colour, Paper, fill
 from aggregator.cli.spout import Spout, never_blocking
 from aggregator.entry.ahead import Herald
-from aggregator.glyphs import on_its_lines
 
 USUAL_WIDTH = 80
 """Columns of a terminal that does not say how wide it is."""

@@ -7,9 +7,9 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import JsonObject, as_object, is_array, items
 from aggregator.cli.paper import cut
-from aggregator.glyphs import on_one_line
-from aggregator.json import JsonObject, as_object, is_array, items
 
 MAX_CHOICES = 40
 """Values that are shown to choose from."""

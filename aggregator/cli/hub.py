@@ -10,14 +10,14 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
-from aggregator import garbage
+from aggregator.app.hub.hub import Hub
+from aggregator.app.hub.stock import lay_in
+from aggregator.basics import garbage
+from aggregator.basics.descriptors import raise_limit
 from aggregator.cli.logs import set_up_logging
 from aggregator.cli.serve import EVENT_LOOP, SWITCH_INTERVAL
 from aggregator.config import Config
-from aggregator.descriptors import raise_limit
 from aggregator.entry.dock import Dock
-from aggregator.hub.hub import Hub
-from aggregator.hub.stock import lay_in
 
 logger = logging.getLogger(__name__)
 

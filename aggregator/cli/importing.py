@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from aggregator.basics.glyphs import on_one_line
 from aggregator.cli.clients.changes import make, show
 from aggregator.cli.clients.foreign import foreign_servers, recognise, servers_in
 from aggregator.cli.clients.location import ClientFile, client_named, locate
@@ -14,7 +15,6 @@ from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.pages import as_json
 from aggregator.clients import INSTALLABLE, Client
-from aggregator.glyphs import on_one_line
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:

@@ -15,8 +15,8 @@ from aggregator.cli.peer import Peer
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.unready import audit_trouble, counting_trouble, refuse_unready, status_of
-from aggregator.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName, prefixes
+from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.search.repair import nearest
 
 WATCH_INTERVAL = 1.0

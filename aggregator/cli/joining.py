@@ -12,7 +12,7 @@ from aggregator.cli.hubs import dock_of
 from aggregator.cli.peer import PATIENCE, Json, Peer
 from aggregator.entry.dock import DockError
 from aggregator.entry.shim import ACCEPTED, JOIN, begin, hello, send
-from aggregator.inspection import SERVERS_URI
+from aggregator.records.inspection import SERVERS_URI
 
 ANSWERED_WITHIN = 5.0
 """Seconds that a hub has to say whether it has what we need."""

@@ -14,8 +14,8 @@ from aggregator.config.document import Value, read_document
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import read_text
 from aggregator.fleet.approving import lock_path, missing
-from aggregator.offers.skills import read_skills
 from aggregator.secrecy import Redaction, is_secret, looks_secret
+from aggregator.toolsearch.offers.skills import read_skills
 
 Severity = Literal["error", "warning", "hint"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")

@@ -1,8 +1,8 @@
 """One line at the foot of a terminal, drawn again and again, and gone at the end."""
 
+from aggregator.basics.glyphs import on_one_line
 from aggregator.cli.environment import Environment
 from aggregator.cli.paper import cut, width_of
-from aggregator.glyphs import on_one_line
 
 
 class LiveLine:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from aggregator.basics.json import JsonObject
+from aggregator.catalog.lock import Drift, Kind, Lock, Record, merged
 from aggregator.cli.comparing import compared
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
@@ -23,8 +25,6 @@ from aggregator.cli.locking import (
 from aggregator.cli.opening import owners, place
 from aggregator.cli.pages import as_json, columns, counted
 from aggregator.config import Config
-from aggregator.json import JsonObject
-from aggregator.lock import Drift, Kind, Lock, Record, merged
 from aggregator.names import ServerName
 
 Found = Mapping[ServerName, Sequence[Drift]]

@@ -5,17 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aggregator.cli.config_file import config_path, read_config
-from aggregator.cli.environment import CommandError, Environment
-from aggregator.cli.pages import why_not
-from aggregator.cli.peer import serving
-from aggregator.cli.starting import TURNS, await_servers
-from aggregator.config import Config, ServerConfig
-from aggregator.files import alone, in_words, read_within, replace_file
-from aggregator.fleet.approving import lock_path
-from aggregator.fleet.pinning import ELSEWHERE, UNKNOWN, UNSEEN
-from aggregator.inspection import LOCK_URI
-from aggregator.lock import (
+from aggregator.basics.files import alone, in_words, read_within, replace_file
+from aggregator.catalog.lock import (
     MAX_BYTES,
     Drift,
     Kind,
@@ -29,7 +20,16 @@ from aggregator.lock import (
     retold,
     written,
 )
+from aggregator.cli.config_file import config_path, read_config
+from aggregator.cli.environment import CommandError, Environment
+from aggregator.cli.pages import why_not
+from aggregator.cli.peer import serving
+from aggregator.cli.starting import TURNS, await_servers
+from aggregator.config import Config, ServerConfig
+from aggregator.fleet.approving import lock_path
+from aggregator.fleet.pinning import ELSEWHERE, UNKNOWN, UNSEEN
 from aggregator.names import ServerName
+from aggregator.records.inspection import LOCK_URI
 
 LEEWAY = 10.0
 """Seconds that we and the machine may take to start servers, beside the time they have."""

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import TextIO
 
+from aggregator.basics.glyphs import on_its_lines, on_one_line
+from aggregator.basics.rate import Rate
 from aggregator.cli.spout import LOSS
 from aggregator.config import Config
-from aggregator.glyphs import on_its_lines, on_one_line
-from aggregator.rate import Rate
 from aggregator.secrecy import HIDDEN, forms, without_secrets
 
 logger = logging.getLogger(__name__)

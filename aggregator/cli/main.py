@@ -8,11 +8,12 @@ from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 
-from aggregator import __version__, garbage
+from aggregator import __version__
+from aggregator.basics import garbage
+from aggregator.basics.files import in_words
 from aggregator.cli.environment import CommandError, Environment, ExitStatus, ToldError
 from aggregator.cli.parser import COMMANDS, make_parser
 from aggregator.errors import ConfigError
-from aggregator.files import in_words
 
 Run = Callable[[argparse.Namespace, Environment], ExitStatus]
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any
 
+from aggregator.basics.glyphs import clean, escaped, on_its_lines, on_one_line
 from aggregator.cli.paper import READABLE, Colour, Paper, fill, width_of
-from aggregator.glyphs import clean, escaped, on_its_lines, on_one_line
 
 LEAST_ROOM = 20
 """Columns that text in the last column needs to be read there."""

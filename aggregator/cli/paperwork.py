@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aggregator.catalog import Ready, ToolEntry
+from aggregator.catalog.lock import Lock, Record
 from aggregator.config import Config, ServerConfig
 from aggregator.config.values import MAX_RESULTS
 from aggregator.downstream.intake import Admitted, entries_of
 from aggregator.fleet.now import Now
-from aggregator.lock import Lock, Record
 from aggregator.search.index import Index
 from aggregator.toolsearch import View, parse_search, search
 from aggregator.toolsearch.facts import facts

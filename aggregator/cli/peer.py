@@ -22,8 +22,8 @@ from typing import IO, Any
 from aggregator import __version__
 from aggregator.cli.environment import CommandError, Environment, ToldError
 from aggregator.cli.live import LiveLine
-from aggregator.events import OURSELVES
-from aggregator.inspection import SERVERS_URI
+from aggregator.records.events import OURSELVES
+from aggregator.records.inspection import SERVERS_URI
 
 PROTOCOL = "2026-07-28"
 PATIENCE = 700.0

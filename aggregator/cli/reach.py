@@ -10,11 +10,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
+from aggregator.basics.files import in_words
+from aggregator.basics.json import is_plain_object
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser.options import TOKEN_VARIABLE
 from aggregator.cli.peer import PATIENCE, PROTOCOL, Json, Peer
-from aggregator.files import in_words
-from aggregator.json import is_plain_object
 from aggregator.memory import state_path
 
 DATA = b"data:"

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aggregator.basics.files import in_words, read_within
 from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import place_of, read_lock
@@ -18,9 +19,8 @@ from aggregator.config import Config
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, read_document
 from aggregator.config.values import DEFINED_RESULTS, MAX_RESULTS
 from aggregator.errors import ConfigError
-from aggregator.files import in_words, read_within
-from aggregator.inspection import TOOLS_URI
 from aggregator.names import RESERVED
+from aggregator.records.inspection import TOOLS_URI
 from aggregator.toolsearch import EXPLAIN
 
 FILE = "searches.yaml"

@@ -4,6 +4,7 @@ import argparse
 from difflib import get_close_matches
 from pathlib import Path
 
+from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.changes import make, show
 from aggregator.cli.clients.documents import Format, Tree, found
 from aggregator.cli.clients.foreign import read_tree
@@ -11,7 +12,6 @@ from aggregator.cli.clients.plan import edited, tell_unused
 from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.json import is_array, is_plain_object
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:

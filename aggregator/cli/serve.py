@@ -8,12 +8,12 @@ from importlib.util import find_spec
 
 import anyio
 
-from aggregator.app import serve_standard_streams
+from aggregator.app.life import serve_standard_streams
+from aggregator.basics.descriptors import raise_limit
 from aggregator.cli.config_file import read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.logs import Lines, set_up_logging, tell_of_loss
 from aggregator.config import Config
-from aggregator.descriptors import raise_limit
 
 EVENT_LOOP = {"use_uvloop": find_spec("uvloop") is not None}
 """The quicker event loop, where it is installed."""

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from aggregator.basics.glyphs import on_one_line
 from aggregator.cli.environment import Environment
 from aggregator.cli.live import LiveLine
 from aggregator.cli.pages import counted, is_known, why_not
 from aggregator.cli.peer import Peer
-from aggregator.glyphs import on_one_line
-from aggregator.inspection import SERVERS_URI
+from aggregator.records.inspection import SERVERS_URI
 
 INTERVAL = 0.05
 """Seconds between two looks at servers that are starting."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from aggregator.basics.json import JsonObject, as_object, is_object
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.json import JsonObject, as_object, is_object
 from aggregator.toolsearch import conform
 
 

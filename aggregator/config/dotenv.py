@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from aggregator.files import in_words, read_within
+from aggregator.basics.files import in_words, read_within
 
 MAX_BYTES = 1 << 20
 """Bytes an env file may have."""

@@ -6,8 +6,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from aggregator.basics.json import is_array
 from aggregator.config.kinds import EVERY_KIND, FoundKind
-from aggregator.json import is_array
 
 SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 """How people write that something is so, or is not."""

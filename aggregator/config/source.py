@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from aggregator.basics.files import in_words, read_within
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, dotted
 from aggregator.config.dotenv import read_env_file
 from aggregator.config.variables import Expansion
 from aggregator.config.wording import first_of, problems
 from aggregator.errors import ConfigError
-from aggregator.files import in_words, read_within
 
 _Form = TypeVar("_Form", bound=BaseModel)
 

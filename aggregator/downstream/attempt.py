@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.downstream.deadlines import OVERDUE
 from aggregator.downstream.failure import Failure
 from aggregator.downstream.slipway import Berth
 from aggregator.downstream.transport import Remedy, Transport
-from aggregator.signals import Signal
 
 LOOK = 1.0
 """Seconds between two looks at the clock: whoever misses one by much was stopped meanwhile."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import anyio
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 
 OVERDUE = 1.0
 """Seconds after a deadline that no event loop is late by, unless its process was stopped."""

@@ -3,9 +3,9 @@
 from collections.abc import Generator, Iterable
 from typing import Any, NamedTuple
 
-from aggregator.effort import Turn
-from aggregator.glyphs import clean
-from aggregator.json import JsonObject, is_array, is_object
+from aggregator.basics.effort import Turn
+from aggregator.basics.glyphs import clean
+from aggregator.basics.json import JsonObject, is_array, is_object
 
 MAX_CHARACTERS = 256 * 1024
 """Characters a definition may have, keys and values together."""

@@ -6,10 +6,10 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers
 
+from aggregator.basics.eras import is_modern
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.downstream.inflight import ClientCall
 from aggregator.downstream.transport import Headers
-from aggregator.eras import is_modern
-from aggregator.json import JsonObject, as_object
 
 Params = Mapping[str, Any] | None
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from hashlib import sha256
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.config import ServerConfig
-from aggregator.eras import Era
-from aggregator.json import JsonObject, as_object
 from aggregator.memory import Memory, joined
 
 ERAS = "eras"

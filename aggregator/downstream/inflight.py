@@ -9,10 +9,10 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.deadlines import Patience
 from aggregator.downstream.places import Party
-from aggregator.eras import Era
-from aggregator.json import JsonObject
 
 Notify = Callable[[str, JsonObject], None]
 """Has a client told something, `(method, params)`, in its own time."""

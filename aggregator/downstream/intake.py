@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from itertools import islice
 from typing import Any, NamedTuple
 
+from aggregator.basics.effort import Turn, finished
+from aggregator.basics.glyphs import clean
+from aggregator.basics.json import JsonObject, as_object, is_object
 from aggregator.catalog import PromptEntry, ResourceEntry, SkillEntry, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.downstream.definition import cleaned, measured
 from aggregator.downstream.wishes import grant
-from aggregator.effort import Turn, finished
-from aggregator.glyphs import clean
-from aggregator.json import JsonObject, as_object, is_object
 from aggregator.names import RESERVED, Leads, ToolName, plain_name, settle
 
 MAX_TOOLS = 5_000

@@ -12,12 +12,12 @@ from mcp_types.version import (
     MODERN_PROTOCOL_VERSIONS,
 )
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.downstream.envelope import Envelope
 from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
 from aggregator.downstream.peer import Peer, describe
 from aggregator.downstream.transport import UndeliveredError
-from aggregator.eras import Era
-from aggregator.json import JsonObject, as_object, items
 
 PROBE_HEAD_START = 3.0
 """Seconds `server/discover` may go unanswered before `initialize` is sent beside it.

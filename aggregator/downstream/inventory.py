@@ -10,6 +10,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
+from aggregator.basics.effort import Turn
+from aggregator.basics.json import JsonObject, as_object, is_array
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import NOTHING_BESIDES, Offers, Ready, ResourceEntry, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.downstream.definition import beginning
@@ -36,11 +39,8 @@ from aggregator.downstream.intake import (
 from aggregator.downstream.link import Link
 from aggregator.downstream.peer import Peer
 from aggregator.downstream.wishes import grant
-from aggregator.effort import Turn
-from aggregator.json import JsonObject, as_object, is_array
 from aggregator.names import ToolName
 from aggregator.secrecy import Redaction
-from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 

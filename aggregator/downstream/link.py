@@ -11,6 +11,8 @@ from typing import Any
 import anyio
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Envelope, Mirrored, Params
 from aggregator.downstream.exchange import Exchange
 from aggregator.downstream.inflight import ClientCall
@@ -19,8 +21,6 @@ from aggregator.downstream.peer import Peer
 from aggregator.downstream.questions import without_questions
 from aggregator.downstream.reception import KINDS, Answer, LinkEvents, Reception
 from aggregator.downstream.transport import ConnectionClosedError, Transport, UndeliveredError
-from aggregator.eras import Era
-from aggregator.json import JsonObject
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The levels of log messages, the least first."""

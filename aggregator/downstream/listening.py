@@ -10,9 +10,9 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
+from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.signals import Signal
 from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
-from aggregator.json import JsonObject, as_object
-from aggregator.signals import Signal
 
 LISTEN_PATIENCE = 5.0
 """Seconds to wait for a server to acknowledge that it will tell of changes."""

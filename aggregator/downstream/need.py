@@ -5,9 +5,9 @@ from math import inf
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Ready
 from aggregator.config import IDLE_TIMEOUT, ServerConfig
-from aggregator.signals import Signal
 
 
 class Need:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 from aggregator.catalog import ServerState
 from aggregator.downstream.questions import Questions
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 
 class ServerEvents(Protocol):

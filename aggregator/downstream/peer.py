@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aggregator.eras import Era, era_of
-from aggregator.json import JsonObject, as_object
+from aggregator.basics.eras import Era, era_of
+from aggregator.basics.json import JsonObject, as_object
 
 MAX_SAID = 64 * 1024
 """Characters that are kept of anything a server says of itself."""

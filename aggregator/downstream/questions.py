@@ -8,10 +8,10 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject, as_object, items
+from aggregator.basics.rate import Rate
 from aggregator.downstream.inflight import Caller, ClientCall, Notify, WithdrawnError
-from aggregator.json import JsonObject, as_object, items
 from aggregator.names import ServerName
-from aggregator.rate import Rate
 
 ELICITATION = "elicitation/create"
 SAMPLING = "sampling/createMessage"

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.exchange import Rest
 from aggregator.downstream.inflight import ClientCall, InFlight
 from aggregator.downstream.listening import Listening
-from aggregator.json import JsonObject
 
 Params = Mapping[str, Any] | None
 

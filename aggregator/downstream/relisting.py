@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import anyio
 
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.failure import FAILURES, in_words
@@ -17,7 +18,6 @@ from aggregator.downstream.requests import Requests
 from aggregator.downstream.review import reviewing
 from aggregator.downstream.standing import Standing
 from aggregator.secrecy import Redaction
-from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,8 @@ from operator import is_
 from types import MappingProxyType
 from typing import NamedTuple
 
+from aggregator.basics.effort import Turn, finished
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import PromptEntry, Ready, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import (
@@ -17,8 +19,6 @@ from aggregator.downstream.intake import (
     named_tools,
 )
 from aggregator.downstream.wishes import grant
-from aggregator.effort import Turn, finished
-from aggregator.json import JsonObject
 from aggregator.names import NAMING_ALONE, Leads, ServerName
 
 

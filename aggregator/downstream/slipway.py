@@ -12,7 +12,7 @@ from math import inf
 import anyio
 import anyio.lowlevel
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 
 PLACES_EACH = 2
 """Servers that start side by side for each processor: some of a start is waiting for files."""

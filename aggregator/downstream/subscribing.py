@@ -8,11 +8,11 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import as_object
 from aggregator.config import ServerConfig
 from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.link import Link
 from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
-from aggregator.json import as_object
 
 
 class NotWatchedError(MCPError):

@@ -8,12 +8,12 @@ import re
 
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.introduction import EraUnclearError, LinkLostError
-from aggregator.eras import Era
-from aggregator.json import JsonObject, as_object, items
 
 LONGEST = 500
 """Characters that such a text may have."""

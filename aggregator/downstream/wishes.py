@@ -7,10 +7,10 @@ by itself is little. What a person configures as always-load is not counted.
 from collections.abc import Iterable
 from dataclasses import replace
 
+from aggregator.basics.json import as_object
 from aggregator.catalog import ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.exposure import ALWAYS_LOAD, approximate_tokens
-from aggregator.json import as_object
 
 MAX_GRANTED = 10
 """Tools of one server that are always loaded because it wants that."""

@@ -11,12 +11,15 @@ from pathlib import Path
 import anyio.lowlevel
 from anyio import to_thread
 
-from aggregator import turns
+from aggregator.basics import turns
+from aggregator.basics.signals import Signal
 from aggregator.catalog import NOTHING_BESIDES, Offers
 from aggregator.fleet.indexing import Growing, in_turns
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName, ToolName
-from aggregator.offers import (
+from aggregator.search.hits import Hit
+from aggregator.search.query import Keywords
+from aggregator.toolsearch.offers import (
     OFFER_KINDS,
     OURS,
     Offer,
@@ -26,10 +29,7 @@ from aggregator.offers import (
     local_skill,
     offers_of,
 )
-from aggregator.offers.skills import Skill, Skills, read_skills
-from aggregator.search.hits import Hit
-from aggregator.search.query import Keywords
-from aggregator.signals import Signal
+from aggregator.toolsearch.offers.skills import Skill, Skills, read_skills
 
 logger = logging.getLogger(__name__)
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from aggregator.basics.files import in_words, read_within
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import Ready, ServerState
+from aggregator.catalog.lock import MAX_BYTES, Drift, Ledger, LockError, taken_apart
 from aggregator.config import ServerConfig
 from aggregator.entry import place
-from aggregator.files import in_words, read_within
 from aggregator.fleet.pinning import compare, sifted, tell, with_known
 from aggregator.fleet.watching import changes, look_at
-from aggregator.lock import MAX_BYTES, Drift, Ledger, LockError, taken_apart
 from aggregator.names import ServerName
-from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 

@@ -5,6 +5,7 @@ from math import inf
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Failed, Idle, Ready, ServerState
 from aggregator.downstream.server import Downstream
 from aggregator.errors import ServerUnavailableError
@@ -14,7 +15,6 @@ from aggregator.fleet.now import Now
 from aggregator.fleet.panes import Panes
 from aggregator.fleet.starting import GRACE, due, is_settled, is_starting
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 HOPELESS = 3
 """Attempts in a row that have failed, after which whoever calls is told why and waits no more."""

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 import anyio
 
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import IDLE_TIMEOUT, ServerConfig
 from aggregator.downstream.news import ServerEvents
@@ -22,9 +24,7 @@ from aggregator.downstream.server import Downstream
 from aggregator.errors import CrowdedError, ServerUnavailableError
 from aggregator.fleet.awaiting import until_ready
 from aggregator.fleet.crew import DRAIN_PATIENCE
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 logger = logging.getLogger(__name__)
 

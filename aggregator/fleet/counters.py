@@ -12,11 +12,11 @@ import httpx2
 from anyio import to_thread
 
 from aggregator import __version__
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.config.tokens import ENDINGS, TokenCounter, Tokenizer
 from aggregator.host.definitions import for_messages, for_responses
 from aggregator.host.pool import Tool
-from aggregator.json import JsonObject, as_object
 
 PATIENCE = 60.0
 """Seconds that counting the tools of one server may take."""

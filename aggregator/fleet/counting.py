@@ -7,13 +7,13 @@ from typing import Protocol
 
 from anyio import to_thread
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import CHARACTERS_PER_TOKEN, Catalog, Scale, ToolEntry
 from aggregator.config.tokens import TokenCounter, Tokenizer
 from aggregator.fleet.counters import Count, CountingError, open_counter
 from aggregator.fleet.now import Now
 from aggregator.memory import Memory
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 logger = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.server import Downstream
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 DRAIN_PATIENCE = 30.0
 """Seconds that calls in flight have, when their server is no longer configured."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from aggregator.basics.json import JsonObject
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.introduction import Ourselves
@@ -9,7 +10,6 @@ from aggregator.downstream.news import ServerEvents
 from aggregator.downstream.server import Downstream
 from aggregator.downstream.slipway import Slipway
 from aggregator.downstream.transport import Connect
-from aggregator.json import JsonObject
 
 
 class Enlisting:

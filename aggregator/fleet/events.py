@@ -2,8 +2,8 @@
 
 from typing import Any, Protocol
 
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.questions import EVERYTHING, refuse
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 
 

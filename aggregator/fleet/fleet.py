@@ -13,6 +13,8 @@ from typing import Any
 import anyio
 import anyio.abc
 
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 from aggregator.catalog import (
     Catalog,
     Idle,
@@ -31,7 +33,6 @@ from aggregator.downstream.server import Downstream
 from aggregator.downstream.slipway import Slipway
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
-from aggregator.events import Stream, Trouble, state_changes
 from aggregator.fleet.annex import Annex
 from aggregator.fleet.approving import Approving
 from aggregator.fleet.awaiting import Awaiting, until_ready
@@ -49,14 +50,13 @@ from aggregator.fleet.starting import (
     is_forgotten,
     next_forgotten,
 )
-from aggregator.json import JsonObject
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName
-from aggregator.offers.skills import Skill
+from aggregator.records.events import Stream, Trouble, state_changes
 from aggregator.search.hits import Ranker
 from aggregator.search.semantic.meaning import Meaning, NoMeaning
 from aggregator.secrecy import Redaction
-from aggregator.signals import Signal
+from aggregator.toolsearch.offers.skills import Skill
 
 logger = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from typing import Protocol
 
 import anyio.lowlevel
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, ServerState, ToolEntry
 from aggregator.fleet.pinning import adapted
 from aggregator.names import ServerName
 from aggregator.search.hits import Ranker
-from aggregator.signals import Signal
 
 AT_ONCE = 2
 """Tools that are read before others have their turn: half a millisecond of work."""

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from aggregator.catalog import Catalog, Idle, Offers, Pending, Ready, Scale, ServerState, ToolEntry
+from aggregator.catalog.lock import Drift
 from aggregator.clients import SurfaceChoice
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.config.http import CallLimits
@@ -18,9 +19,8 @@ from aggregator.config.profile import Profile, empty
 from aggregator.exposure import Deferral
 from aggregator.fleet.now import Now, deferral_of, followed, leads_of, missed_tools
 from aggregator.fleet.routes import Routes
-from aggregator.lock import Drift
 from aggregator.names import Lookup, ServerName
-from aggregator.offers.skills import Skill
+from aggregator.toolsearch.offers.skills import Skill
 
 NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
 UNUSABLE = "The configuration file as it is now cannot be used"

@@ -18,7 +18,7 @@ from aggregator.names import (
     ServerName,
     ToolName,
 )
-from aggregator.offers.skills import Skill
+from aggregator.toolsearch.offers.skills import Skill
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Protocol
 import anyio
 import anyio.lowlevel
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import ToolEntry
 from aggregator.config import Config
 from aggregator.fleet.annex import Annex
@@ -21,7 +22,6 @@ from aggregator.fleet.narrowing import Narrowing
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName
 from aggregator.search.hits import Ranker
-from aggregator.signals import Signal
 
 Look = Callable[[], Now]
 """Returns what is known now."""

@@ -6,11 +6,10 @@ from dataclasses import replace
 from operator import is_
 from pathlib import Path
 
+from aggregator.basics.effort import Turn
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Idle, Pending, Ready, ServerState, ToolEntry
-from aggregator.config import ServerConfig
-from aggregator.effort import Turn
-from aggregator.json import JsonObject
-from aggregator.lock import (
+from aggregator.catalog.lock import (
     SHOWN,
     Drift,
     Kind,
@@ -24,6 +23,7 @@ from aggregator.lock import (
     retold,
     veiled,
 )
+from aggregator.config import ServerConfig
 from aggregator.secrecy import forms
 
 UNKNOWN = "is new, as its server is not in the file"

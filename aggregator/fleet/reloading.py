@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from aggregator.basics.turns import in_turns
 from aggregator.config import Config, load_config
 from aggregator.downstream.review import NO_REVIEWS, Review, Reviews, review
 from aggregator.errors import ConfigError
@@ -16,7 +17,6 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.watching import changes
 from aggregator.names import ServerName
 from aggregator.secrecy import without_secrets
-from aggregator.turns import in_turns
 
 logger = logging.getLogger(__name__)
 

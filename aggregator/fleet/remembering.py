@@ -5,8 +5,8 @@ from contextlib import suppress
 import anyio
 from anyio import to_thread
 
+from aggregator.basics.signals import Signal
 from aggregator.memory import Notebook
-from aggregator.signals import Signal
 
 SAVING_PAUSE = 1.0
 """Seconds to gather facts before they are written."""

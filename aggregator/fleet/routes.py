@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from aggregator.basics.effort import Effort
 from aggregator.catalog import Addresses, Catalog, PromptEntry, Ready, ResourceEntry, SkillEntry
-from aggregator.effort import Effort
 from aggregator.fleet.templates import MAX_URI, Address, Templates
 from aggregator.names import ServerName
-from aggregator.offers import is_one_word, server_skill
-from aggregator.offers.skills import Skill
+from aggregator.toolsearch.offers import is_one_word, server_skill
+from aggregator.toolsearch.offers.skills import Skill
 
 SCHEME = "aggregator://"
 """What tells apart resources of different servers that have the same URI."""

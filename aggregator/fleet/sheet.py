@@ -9,7 +9,9 @@ from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+from aggregator.basics.json import JsonObject, is_plain_object
 from aggregator.catalog import Offers, Ready
+from aggregator.catalog.lock import veiled
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import (
     Admitted,
@@ -18,8 +20,6 @@ from aggregator.downstream.intake import (
     resources_of,
     skills_of,
 )
-from aggregator.json import JsonObject, is_plain_object
-from aggregator.lock import veiled
 from aggregator.secrecy import forms
 
 VERSION = 2

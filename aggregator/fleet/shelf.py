@@ -18,12 +18,12 @@ import anyio
 from anyio import to_thread
 
 from aggregator import __version__
+from aggregator.basics.files import replace_file
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Ready
 from aggregator.config import Config, ServerConfig
-from aggregator.files import replace_file
 from aggregator.fleet.sheet import Facts, SheetError, read, rules_of, source_of, written
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 logger = logging.getLogger(__name__)
 

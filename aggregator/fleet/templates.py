@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from aggregator.effort import Effort
+from aggregator.basics.effort import Effort
 
 MAX_URI = 4096
 """Characters a URI may have to be looked for among templates."""

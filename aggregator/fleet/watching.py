@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.files import read_within
+from aggregator.basics.files import read_within
 
 SETTLING = 0.2
 """Seconds to let an editor finish: some write in several steps, or by way of another file."""

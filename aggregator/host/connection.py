@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from aggregator import __version__
-from aggregator.json import JsonObject
+from aggregator.basics.json import JsonObject
 from aggregator.memory import state_path
 
 POOL_URI = "catalog://pool"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from aggregator.basics.json import JsonObject, as_object, is_array, items
 from aggregator.host.pool import Tool
-from aggregator.json import JsonObject, as_object, is_array, items
 
 CHOICES = ("oneOf", "anyOf", "allOf")
 """What an input schema may not consist of, though JSON Schema allows it."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from aggregator.json import is_array, is_object
+from aggregator.basics.json import is_array, is_object
 
 
 @runtime_checkable

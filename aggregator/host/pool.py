@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from aggregator.json import JsonObject, as_object, items
+from aggregator.basics.json import JsonObject, as_object, items
 
 
 class Tool(NamedTuple):

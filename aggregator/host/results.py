@@ -4,8 +4,8 @@ import json
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.host.pool import Tool, read_pool
-from aggregator.json import JsonObject, as_object, items
 
 SEARCH_META = "aggregator/search"
 """Where a search's result says for programs what it found."""

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from aggregator.basics.json import JsonObject
 from aggregator.host.announcing import Note, announce, told_of
 from aggregator.host.options import Options
 from aggregator.host.plain import plain
@@ -12,7 +13,6 @@ from aggregator.host.results import Finding, Result
 from aggregator.host.shelf import Shelf
 from aggregator.host.uses import Use
 from aggregator.host.weighing import deferrable
-from aggregator.json import JsonObject
 
 RequestT = TypeVar("RequestT")
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from aggregator.basics.json import JsonObject
 from aggregator.host.mine import search_mine
 from aggregator.host.options import Options
 from aggregator.host.pool import Pool, Tool, read_pool
@@ -10,7 +11,6 @@ from aggregator.host.results import Finding, Result, read_finding, read_result
 from aggregator.host.staging import Staging
 from aggregator.host.uses import Use
 from aggregator.host.weighing import Weighing
-from aggregator.json import JsonObject
 
 RequestT = TypeVar("RequestT")
 

@@ -3,7 +3,7 @@
 import json
 from typing import Literal, NamedTuple
 
-from aggregator.json import JsonObject, is_object
+from aggregator.basics.json import JsonObject, is_object
 
 Kind = Literal["call", "search"]
 SEARCH: Kind = "search"

@@ -24,8 +24,8 @@ from mcp_types import (
 )
 from pydantic_core import from_json
 
-from aggregator.effort import finished
-from aggregator.json import is_array, is_plain_object
+from aggregator.basics.effort import finished
+from aggregator.basics.json import is_array, is_plain_object
 from aggregator.jsonrpc.framing import Overlong
 from aggregator.jsonrpc.salvage import salvage_id
 from aggregator.jsonrpc.weight import UNWEIGHED_BYTES, weighing

@@ -16,14 +16,14 @@ import anyio.lowlevel
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification
 
+from aggregator.basics.signals import Signal
+from aggregator.basics.turns import in_turns
 from aggregator.jsonrpc.decoding import Decoded, Noise, decoding
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.jsonrpc.flood import BLANK_COST, BROKEN_COST, LINE_COST, Flood
 from aggregator.jsonrpc.framing import Framing, Overlong
 from aggregator.jsonrpc.outbox import LINE_BREAK, Outbox
 from aggregator.jsonrpc.source import Source
-from aggregator.signals import Signal
-from aggregator.turns import in_turns
 
 WAITING_BYTES = 64 * 1024
 """Bytes that may wait for a full pipe before the next request has to."""

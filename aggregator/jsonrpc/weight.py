@@ -7,7 +7,7 @@ to parse or to write rather than large weighs more than it takes: nobody is serv
 
 from collections.abc import Generator
 
-from aggregator.effort import finished
+from aggregator.basics.effort import finished
 
 SLACK = 16 * 1024 * 1024
 """Bytes that memory may grow by beside four times the limit of one message."""

@@ -8,7 +8,7 @@ from hashlib import sha256
 from itertools import count
 from typing import NamedTuple
 
-from aggregator.effort import Turn, finished
+from aggregator.basics.effort import Turn, finished
 from aggregator.names.forms import (
     PUNCTUATION,
     ServerName,

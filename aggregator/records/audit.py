@@ -15,10 +15,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aggregator.basics.json import JsonObject, is_array, is_object
 from aggregator.config.audit import Audit
 from aggregator.config.profile import plain
-from aggregator.events import CallEnded, Origin
-from aggregator.json import JsonObject, is_array, is_object
+from aggregator.records.events import CallEnded, Origin
 from aggregator.records.segments import append_lines
 from aggregator.secrecy import Redaction
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import anyio
 from anyio import to_thread
 
+from aggregator.basics.files import in_words
 from aggregator.config.audit import Audit
-from aggregator.events import CallEnded, Event, Stream, Trouble
-from aggregator.files import in_words
 from aggregator.records.audit import AuditFile, Entry
+from aggregator.records.events import CallEnded, Event, Stream, Trouble
 from aggregator.records.gathering import Gathering
 from aggregator.secrecy import Redaction
 

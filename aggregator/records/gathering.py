@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from anyio import to_thread
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 
 E = TypeVar("E")
 R = TypeVar("R")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.events import BY_HAND, CallEnded, Event, ListServed, Searched, Stream
-from aggregator.files import in_words
+from aggregator.basics.files import in_words
+from aggregator.records.events import BY_HAND, CallEnded, Event, ListServed, Searched, Stream
 from aggregator.records.gathering import Gathering
 from aggregator.secrecy import Redaction
 

@@ -9,7 +9,8 @@ from threading import Lock
 
 from aggregator import __version__
 from aggregator.catalog import Catalog, Pending, Ready
-from aggregator.events import (
+from aggregator.exposure import tokens_listed, tokens_unlisted
+from aggregator.records.events import (
     BY_HAND,
     CallBegan,
     CallEnded,
@@ -19,7 +20,6 @@ from aggregator.events import (
     StateChanged,
     state_word,
 )
-from aggregator.exposure import tokens_listed, tokens_unlisted
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_TOOLS = 1000

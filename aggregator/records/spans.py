@@ -18,10 +18,10 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from aggregator import __version__
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.errors import CallError
-from aggregator.events import Hop, Operation
-from aggregator.json import JsonObject, as_object
 from aggregator.records import conventions as names
+from aggregator.records.events import Hop, Operation
 
 NAME = "mcp-tool-aggregator"
 MAX_CONTEXT = 1024

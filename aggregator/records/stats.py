@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from aggregator.events import Answer, CallEnded, ListServed, Searched
 from aggregator.exposure import tokens_listed, tokens_unlisted
+from aggregator.records.events import Answer, CallEnded, ListServed, Searched
 from aggregator.secrecy import Redaction
 
 Line = dict[str, Any]

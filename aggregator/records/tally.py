@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from aggregator.json import is_plain_object, items
+from aggregator.basics.json import is_plain_object, items
 from aggregator.search.habits import Lesson
 
 REMEMBERED = 20

@@ -8,7 +8,7 @@ from typing import Protocol
 import anyio
 from anyio import to_thread
 
-from aggregator.events import Tracer
+from aggregator.records.events import Tracer
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.catalog import ToolEntry
-from aggregator.json import JsonObject, as_object, items
 from aggregator.search.weights import (
     MAX_CHOICE,
     MAX_CHOICES,

@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 
+from aggregator.basics.json import as_object
 from aggregator.catalog import ToolEntry
-from aggregator.json import as_object
 from aggregator.names import ServerName, plain_server
 from aggregator.search.analysis import ANY_SERVER, Document, stop_free
 from aggregator.search.concepts import Postings

@@ -9,8 +9,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Changes, Pending, ToolEntry
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.search.query import Keywords, Query
 from aggregator.search.repair import nearest

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 from aggregator.catalog import ToolEntry
 from aggregator.config.kinds import FoundKind
 from aggregator.names import ToolName
-from aggregator.offers import OFFER_KINDS, Offer, OfferKind, split
 from aggregator.search.hits import Hit
 from aggregator.search.query import Keywords
+from aggregator.toolsearch.offers import OFFER_KINDS, Offer, OfferKind, split
 from aggregator.toolsearch.wording import counted
 
 MAX_BESIDE = 3

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from aggregator.effort import Effort
-from aggregator.json import JsonObject, is_array, is_object
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import JsonObject, is_array, is_object
 from aggregator.search.repair import nearest
 from aggregator.toolsearch.kinds import Place, kind
 from aggregator.toolsearch.readings import is_of, readings, same

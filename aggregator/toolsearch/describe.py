@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import as_object, is_array
 from aggregator.catalog import ToolEntry
-from aggregator.effort import Effort
 from aggregator.exposure import Way
-from aggregator.json import as_object, is_array
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
 from aggregator.toolsearch.parameters import Detail, parameter_lines
 from aggregator.toolsearch.schema import (

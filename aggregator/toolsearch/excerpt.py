@@ -2,8 +2,8 @@
 
 import re
 
-from aggregator.effort import Effort
-from aggregator.json import is_array, is_object
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import is_array, is_object
 from aggregator.toolsearch.schema import Json, Schema
 from aggregator.toolsearch.wording import CUT, compact, one_line
 

@@ -1,10 +1,10 @@
 """A search's answer for programs."""
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Changes, ToolEntry
-from aggregator.json import JsonObject
-from aggregator.offers import Offer
 from aggregator.search.hits import Contribution
 from aggregator.toolsearch.find import Explained, Found, Missing, copies
+from aggregator.toolsearch.offers import Offer
 from aggregator.toolsearch.status import Unready, failed, pending
 from aggregator.toolsearch.view import View
 

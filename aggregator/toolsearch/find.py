@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
+from aggregator.basics.effort import STEPS, Effort
 from aggregator.catalog import ToolEntry
-from aggregator.effort import STEPS, Effort
 from aggregator.names import (
     CLIENT_MARK,
     Ambiguous,
@@ -13,11 +13,11 @@ from aggregator.names import (
     folded,
     plain_server,
 )
-from aggregator.offers import Offer
 from aggregator.search.hits import Contribution, Hit
 from aggregator.search.query import Expression, Keywords, Query, Select
 from aggregator.search.repair import likening, nearest
 from aggregator.toolsearch.arguments import SearchRequest
+from aggregator.toolsearch.offers import Offer
 from aggregator.toolsearch.view import View
 from aggregator.toolsearch.wording import quoted
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from aggregator.effort import Effort
-from aggregator.json import is_array, is_object
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import is_array, is_object
 from aggregator.toolsearch.schema import (
     Json,
     Schema,

@@ -7,8 +7,8 @@ names.
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
+from aggregator.basics.effort import Effort
 from aggregator.catalog import ToolEntry
-from aggregator.effort import Effort
 from aggregator.exposure import Way
 from aggregator.names import ToolName
 from aggregator.toolsearch.describe import (

@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from aggregator.effort import Effort
-from aggregator.json import as_object, is_object
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import as_object, is_object
 from aggregator.toolsearch.excerpt import excerpt, references
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, inner_object, kind
 from aggregator.toolsearch.schema import (

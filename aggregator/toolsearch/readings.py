@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from aggregator.json import is_array, is_object
+from aggregator.basics.json import is_array, is_object
 from aggregator.toolsearch.arguments import unpacked
 from aggregator.toolsearch.schema import Json
 from aggregator.toolsearch.wording import compact

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from aggregator.basics.effort import Effort
 from aggregator.catalog import ToolEntry
 from aggregator.config.values import MAX_RESULT_CHARS
-from aggregator.effort import Effort
 from aggregator.exposure import Way
 from aggregator.toolsearch.describe import squeezed
 from aggregator.toolsearch.wording import FRAME, fitting, one_line

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from aggregator.effort import Effort
-from aggregator.json import is_array, is_object
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import is_array, is_object
 
 Json = Any
 """Any JSON value."""

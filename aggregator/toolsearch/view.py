@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from aggregator.catalog import Catalog, Changes, Idle, Pending, ServerState, ToolEntry
+from aggregator.catalog.lock import Kind
 from aggregator.config.values import MAX_RESULT_CHARS
 from aggregator.exposure import Way, way_to_call
-from aggregator.lock import Kind
 from aggregator.names import RESERVED, Lookup, MetaTools, ServerName, ToolName
-from aggregator.offers import split
 from aggregator.search.hits import Ranker
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords
 from aggregator.toolsearch.beside import Shown
+from aggregator.toolsearch.offers import split
 
 STANDING_BY = "starts when called"
 """What is said of a server that does not run, since nobody needs it."""

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from aggregator.glyphs import clean
-from aggregator.json import is_object
+from aggregator.basics.glyphs import clean
+from aggregator.basics.json import is_object
 from aggregator.toolsearch.schema import Json
 
 CUT = " [...]"

@@ -9,10 +9,10 @@ from typing import Any
 
 import anyio
 
+from aggregator.basics.json import JsonObject
+from aggregator.basics.rate import Rate
 from aggregator.downstream.questions import EVERYTHING, telling_of_roots
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.rate import Rate
 from aggregator.upstream.caller import reaches
 from aggregator.upstream.conversation import Conversation, Conversations
 from aggregator.upstream.lobby import Lobby

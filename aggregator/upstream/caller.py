@@ -12,14 +12,14 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, RootModel, ValidationError
 from starlette.requests import HTTPConnection
 
-from aggregator import eras
+from aggregator.basics import eras
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.clients import profile
 from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.places import Party, Session
 from aggregator.downstream.questions import declared, telling_of_roots
-from aggregator.eras import Era
-from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.identity import identity_of

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ToolEntry
-from aggregator.effort import Effort
 from aggregator.errors import (
     ERROR_META,
     CallError,
@@ -23,9 +24,7 @@ from aggregator.errors import (
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import command
-from aggregator.json import JsonObject, as_object
 from aggregator.names import Ambiguous, ServerName, ToolName
-from aggregator.offers import called
 from aggregator.search.repair import nearest
 from aggregator.toolsearch import (
     CallRequest,
@@ -34,6 +33,7 @@ from aggregator.toolsearch import (
     parse_call,
     unfit,
 )
+from aggregator.toolsearch.offers import called
 from aggregator.upstream.forwarding import Forward, Forwarding
 from aggregator.upstream.listing import budget, profile_of
 from aggregator.upstream.logging_in import LoggingIn

@@ -13,7 +13,7 @@ from mcp.server.subscriptions import (
 )
 from mcp.shared.subscriptions import ServerEvent
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 from aggregator.upstream.announcing import Queue, Subject, Wait, announce
 from aggregator.upstream.bus import Bus
 from aggregator.upstream.caller import Context

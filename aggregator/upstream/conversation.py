@@ -5,12 +5,12 @@ from dataclasses import InitVar, dataclass, field
 from itertools import count
 from typing import Any, Literal
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
 from aggregator.config.values import MAX_LOADED
-from aggregator.eras import Era
-from aggregator.json import JsonObject
 from aggregator.names import ServerName, ToolName
-from aggregator.signals import Signal
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.links import Links
 from aggregator.upstream.notices import Notices

@@ -10,10 +10,10 @@ from typing import Any
 
 import anyio
 
+from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.signals import Signal
 from aggregator.downstream.questions import ROOTS
-from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from aggregator.upstream.rounds import ROUND_PARAMS
 
 STATE = "aggregator/roots"

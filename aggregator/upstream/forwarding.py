@@ -7,6 +7,8 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import is_modern
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ServerState
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.questions import (
@@ -15,14 +17,12 @@ from aggregator.downstream.questions import (
     without_questions,
 )
 from aggregator.downstream.server import Downstream
-from aggregator.eras import is_modern
 from aggregator.errors import CallError, ElsewhereError
-from aggregator.events import Tracer
 from aggregator.fleet.cabins import Resident
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
-from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
+from aggregator.records.events import Tracer
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.parking import Parking, Run

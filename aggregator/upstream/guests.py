@@ -6,10 +6,10 @@ from functools import partial
 
 import mcp_types as types
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.config.profile import for_others
-from aggregator.eras import Era
 from aggregator.fleet.fleet import Fleet
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import (

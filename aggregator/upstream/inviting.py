@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Failed, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.fleet.now import Now
-from aggregator.json import JsonObject
 from aggregator.names import Register, ServerName, prefixes, qualify
 
 OWN_NAME = "login"

@@ -15,17 +15,17 @@ from typing import NamedTuple
 import anyio
 from anyio import to_thread
 
+from aggregator.basics.files import replace_file
+from aggregator.basics.json import JsonObject, as_object, items
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Pending, ServerState
+from aggregator.catalog.lock import veiled
 from aggregator.config import Config
 from aggregator.config.keychain import PREFIX
 from aggregator.entry.ground import Ground, digest_of_params, stamp_of
 from aggregator.entry.record import Answer, Record, read, written
-from aggregator.files import replace_file
 from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import secrets
-from aggregator.json import JsonObject, as_object, items
-from aggregator.lock import veiled
-from aggregator.signals import Signal
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import tools_for
 from aggregator.upstream.opening import LIST, Exchange, Opening

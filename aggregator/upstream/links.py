@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from aggregator.json import as_object, items
+from aggregator.basics.json import as_object, items
 from aggregator.names import ServerName
 
 MAX_LINKS = 1024

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.clients import ClientProfile, profile
-from aggregator.eras import Era
 from aggregator.exposure import Exposure, Surface, explain_surface, expose, visible
 from aggregator.fleet.now import Now
-from aggregator.json import JsonObject
 from aggregator.names import MetaTools, ServerName, ToolName
-from aggregator.offers import called
 from aggregator.toolsearch import definitions, instructions
 from aggregator.toolsearch.beside import Beside, Shown
+from aggregator.toolsearch.offers import called
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.request import Request
 

@@ -7,11 +7,11 @@ are editions, of which there is a new one only if the list itself is another.
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+from aggregator.basics.json import JsonObject
 from aggregator.exposure import Exposure
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.fleet.routes import Routes
-from aggregator.json import JsonObject
 from aggregator.names import ToolName
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import exposure_for, tools_for

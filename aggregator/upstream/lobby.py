@@ -13,10 +13,10 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 from aggregator.downstream.questions import can_be_asked, instead, refuse
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from aggregator.upstream.correspondent import ASKABLE, Correspondent, Tell
 from aggregator.upstream.request import Request
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Failed, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.downstream.inflight import Caller
@@ -16,7 +17,6 @@ from aggregator.downstream.questions import ELICITATION, can_be_asked
 from aggregator.errors import NotLoggedInError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.toolsearch.wording import counted, listed
 from aggregator.upstream.forwarding import Forwarding

@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from aggregator.json import JsonObject
-from aggregator.signals import Signal
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 
 MAX_WAITING = 100
 """Notices kept for a client that does not take them; the oldest are dropped."""

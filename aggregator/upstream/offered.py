@@ -9,18 +9,18 @@ from urllib.parse import unquote
 
 from anyio import to_thread
 
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.catalog import PromptEntry, SkillEntry, ToolEntry
-from aggregator.effort import Effort
 from aggregator.errors import InvalidCallError, NotReadOnlyError, UnknownOfferError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
-from aggregator.inspection import LOCK_URI
-from aggregator.json import JsonObject, as_object, items
 from aggregator.names import ToolName
-from aggregator.offers import OfferKind, called, is_one_word, prompt_definition, split
-from aggregator.offers.skills import MAIN, Skill, SkillFileError, front_matter, read_file
+from aggregator.records.inspection import LOCK_URI
 from aggregator.search.repair import nearest
 from aggregator.toolsearch import CallRequest, conform, unfit
+from aggregator.toolsearch.offers import OfferKind, called, is_one_word, prompt_definition, split
+from aggregator.toolsearch.offers.skills import MAIN, Skill, SkillFileError, front_matter, read_file
 from aggregator.toolsearch.wording import compact, listed, one_line
 from aggregator.upstream.forwarding import Forward, Forwarding
 from aggregator.upstream.listing import budget, profile_of

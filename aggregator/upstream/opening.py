@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, RequestId
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 
 LIST = "tools/list"
 FIRST = ("initialize", "server/discover", LIST)

@@ -17,12 +17,12 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, is_object
+from aggregator.basics.signals import Signal
 from aggregator.downstream.inflight import Caller, Notify
 from aggregator.downstream.places import Party
-from aggregator.eras import Era
 from aggregator.errors import CallError
-from aggregator.json import JsonObject, is_object
-from aggregator.signals import Signal
 from aggregator.upstream.yard import Yard
 
 logger = logging.getLogger(__name__)

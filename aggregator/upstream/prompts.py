@@ -6,8 +6,8 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import as_object
 from aggregator.fleet.now import Now
-from aggregator.json import as_object
 from aggregator.names import ServerName
 from aggregator.upstream.forwarding import Forward, Forwarding
 from aggregator.upstream.request import Request

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from aggregator.json import JsonObject, as_object, items
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.memory import Memory, joined
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.visitor import Visitor

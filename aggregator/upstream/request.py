@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.exposure import time_to_live
 from aggregator.fleet.cabins import Resident
 from aggregator.fleet.now import Now
-from aggregator.json import JsonObject
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.inviting import Outlook, plain

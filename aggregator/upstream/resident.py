@@ -3,9 +3,9 @@
 from collections.abc import Hashable
 from typing import Any
 
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.places import Party
 from aggregator.downstream.questions import refuse, telling_of_roots
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import ContextCaller

@@ -13,13 +13,15 @@ import mcp_types as types
 from anyio import to_thread
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.effort import Effort, Turn
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import Catalog
 from aggregator.config import Config
-from aggregator.effort import Effort, Turn
 from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import RECORDING, recording
 from aggregator.fleet.routes import SCHEME, Route
-from aggregator.inspection import (
+from aggregator.names import ServerName, ToolName
+from aggregator.records.inspection import (
     LOCK_URI,
     POOL_URI,
     SERVERS_URI,
@@ -29,9 +31,7 @@ from aggregator.inspection import (
     tool_document,
     tools_document,
 )
-from aggregator.names import ServerName, ToolName
-from aggregator.offers.skills import Skill, SkillFileError, read_file
-from aggregator.turns import in_turns
+from aggregator.toolsearch.offers.skills import Skill, SkillFileError, read_file
 from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Forward, Forwarding
 from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.links import Links

@@ -7,9 +7,9 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.questions import can_be_asked, instead, is_input_required, labelled
-from aggregator.json import JsonObject, as_object
 from aggregator.names import ServerName
 
 MAX_ROUNDS = 10

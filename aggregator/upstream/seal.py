@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from aggregator.json import is_object
+from aggregator.basics.json import is_object
 
 VALID_FOR = 3600.0
 """Seconds a token can be used."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import anyio
 
+from aggregator.basics.json import as_object
 from aggregator.catalog import ToolEntry
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.fleet.starting import GRACE
-from aggregator.json import as_object
 from aggregator.names import ServerName
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords, Query

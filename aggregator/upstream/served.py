@@ -6,7 +6,7 @@ import mcp_types as types
 from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
-from aggregator.json import is_object
+from aggregator.basics.json import is_object
 from aggregator.upstream.caller import Context, era_of
 
 SERVED: Mapping[str, type[BaseModel]] = {

@@ -16,14 +16,14 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from aggregator import __version__
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.config.profile import is_for_others
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
-from aggregator.eras import Era
 from aggregator.errors import ERROR_META, ElsewhereError, OverLimitError
 from aggregator.fleet.fleet import Fleet
-from aggregator.json import JsonObject, as_object
 from aggregator.names import ToolName
 from aggregator.upstream import listing, prompts, resources
 from aggregator.upstream.allowances import UNLIMITED, Allowances

@@ -5,7 +5,7 @@ import mimetypes
 from typing import Any
 from urllib.parse import quote
 
-from aggregator.offers.skills import MAIN, Skill
+from aggregator.toolsearch.offers.skills import MAIN, Skill
 
 SKILLS_URI = "catalog://skills"
 """What the URIs of their files begin with."""

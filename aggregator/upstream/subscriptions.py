@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 import anyio
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.signals import Signal
 from aggregator.downstream.subscribing import NotWatchedError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.fleet.routes import Route
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from aggregator.upstream.watches import Watcher, Watches
 
 

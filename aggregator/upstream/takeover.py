@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse, RequestId
 
+from aggregator.basics.json import JsonObject, is_plain_object, items
 from aggregator.entry.ahead import Lead
-from aggregator.json import JsonObject, is_plain_object, items
 from aggregator.jsonrpc.decoding import Decoded, decode
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024

@@ -6,11 +6,11 @@ from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Ready
-from aggregator.events import Hop, Operation, Tracer
 from aggregator.fleet.fleet import Fleet
-from aggregator.json import JsonObject
 from aggregator.names import ServerName, ToolName
+from aggregator.records.events import Hop, Operation, Tracer
 from aggregator.upstream.caller import Context
 
 

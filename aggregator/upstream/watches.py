@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.fleet.routes import Route
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from aggregator.upstream.announcing import GATHERING
 
 K = TypeVar("K")

@@ -8,10 +8,12 @@ from typing import Self
 import anyio
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.questions import is_input_required
 from aggregator.errors import ERROR_META, CallError
-from aggregator.events import (
+from aggregator.names import ServerName
+from aggregator.records.events import (
     Answer,
     CallBegan,
     CallEnded,
@@ -21,8 +23,6 @@ from aggregator.events import (
     Searched,
     Stream,
 )
-from aggregator.json import JsonObject, as_object
-from aggregator.names import ServerName
 from aggregator.secrecy import Redaction
 from aggregator.toolsearch import CallRequest, Found, Result
 from aggregator.upstream.request import Request

@@ -1,8 +1,8 @@
 """Old and new beside each other, with no more marks than are needed."""
 
+from aggregator.basics.json import JsonObject
 from aggregator.cli.comparing import compared
 from aggregator.cli.paper import Paper
-from aggregator.json import JsonObject
 
 
 def tool(description: str, *parameters: str) -> JsonObject:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from aggregator.catalog.lock import Lock, Record, read, written
 from aggregator.cli.environment import ExitStatus
 from aggregator.cli.locking import rewrite
-from aggregator.lock import Lock, Record, read, written
 from aggregator.names import ServerName
 from tests.cli.shell import ROOT, Ran, Shell
 

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import httpx2
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
 from aggregator.catalog import Failed, Pending
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.config.oauth import OAuth

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from mcp.shared.exceptions import MCPError
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.http.reach import reach
 from aggregator.fleet.fleet import Fleet

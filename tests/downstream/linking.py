@@ -6,14 +6,14 @@ from typing import Any
 
 import anyio
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.deadlines import Patience
 from aggregator.downstream.exchange import Exchange
 from aggregator.downstream.inflight import ClientCall, Notify
 from aggregator.downstream.link import Link
 from aggregator.downstream.peer import Peer
 from aggregator.downstream.reception import Reception
-from aggregator.eras import Era
-from aggregator.json import JsonObject
 from tests.transports import Script
 
 Json = dict[str, Any]

@@ -8,14 +8,14 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import SERVER_INFO_META_KEY
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.questions import refuse
 from aggregator.downstream.server import Downstream
-from aggregator.eras import Era
-from aggregator.json import JsonObject
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
 from aggregator.secrecy import Redaction

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.basics.effort import finished
 from aggregator.catalog import Offers, Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.definition import MAX_CHARACTERS, MAX_DESCRIPTION
@@ -32,7 +33,6 @@ from aggregator.downstream.intake import (
     unmatched,
 )
 from aggregator.downstream.review import restricted, review, reviewed
-from aggregator.effort import finished
 from aggregator.names import ServerName
 from tests.work import TURN_BOUND, calls, longest_turn
 

@@ -6,8 +6,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.listening import LISTEN_PATIENCE, Listening
-from aggregator.json import JsonObject
 from tests.raw import Json
 
 pytestmark = pytest.mark.anyio

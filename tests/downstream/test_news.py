@@ -2,10 +2,10 @@
 
 import pytest
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import ServerState
 from aggregator.downstream.news import LinkNews
 from aggregator.downstream.questions import Questions, refuse
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 
 pytestmark = pytest.mark.anyio

@@ -7,6 +7,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.questions import (
     EVERYTHING,
     QUESTIONS_AT_ONCE,
@@ -15,7 +16,6 @@ from aggregator.downstream.questions import (
     declared,
     joint,
 )
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from tests.downstream.linking import Client, call_of
 

@@ -12,6 +12,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp_types import JSONRPCRequest
 from trio.testing import MockClock
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.downstream.deadlines import OVERDUE
@@ -22,7 +23,6 @@ from aggregator.downstream.requests import TIMEOUTS_TOLERATED
 from aggregator.downstream.server import Downstream
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.errors import CallTimeoutError, ServerUnavailableError
-from aggregator.json import JsonObject
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
 from tests.downstream.linking import US, Client

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
 from aggregator.catalog import Ready
 from aggregator.downstream.slipway import HOLD, LONGEST_HOLD, Slipway
 from aggregator.downstream.transport import Connect, Transport

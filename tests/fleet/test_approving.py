@@ -11,17 +11,17 @@ from typing import Any
 import anyio
 import pytest
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
+from aggregator.basics.effort import finished
 from aggregator.catalog import Ready
+from aggregator.catalog.lock import MAX_BYTES, Kind, Record, written
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
-from aggregator.effort import finished
 from aggregator.fleet import approving
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import recording
-from aggregator.lock import MAX_BYTES, Kind, Record, written
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience

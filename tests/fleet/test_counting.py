@@ -13,6 +13,7 @@ import pytest
 from anthropic.types import message_count_tokens_params
 from openai.types.responses import input_token_count_params
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import BY_LENGTH, Scale, ToolEntry
 from aggregator.config import Settings
 from aggregator.config.tokens import TokenCounter, Tokenizer
@@ -24,7 +25,6 @@ from aggregator.fleet.now import Now
 from aggregator.fleet.tokenizer import count as tokenized
 from aggregator.memory import Memory, NoMemory, Notebook
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from tests.host.shapes import problems
 from tests.peers import configured
 from tests.toolsearch.views import entry_of, ready, tool

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
 from aggregator.catalog import Ready
 from aggregator.config import Config
 from aggregator.downstream.slipway import HOLD, Slipway

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from aggregator.catalog import Failed, Idle, Offers, Pending, PromptEntry, Ready, ToolEntry
+from aggregator.catalog.lock import Drift, Kind
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.profile import Profile
 from aggregator.fleet.narrowing import UNPINNED, UNUSABLE, Narrowing
 from aggregator.fleet.now import Now
-from aggregator.lock import Drift, Kind
 from aggregator.names import ServerName, ToolName
 from tests.work import counting
 

@@ -10,11 +10,11 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
+from aggregator.basics.effort import finished
 from aggregator.catalog import Idle
 from aggregator.config import Config, load_config
 from aggregator.downstream.review import review
-from aggregator.effort import finished
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import MAX_PROBLEM, Reloading
 from aggregator.fleet.shelf import Shelf

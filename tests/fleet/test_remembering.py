@@ -10,9 +10,9 @@ import anyio
 import pytest
 from anyio import from_thread
 
+from aggregator.basics.signals import Signal
 from aggregator.fleet.remembering import SAVING_PAUSE, save_news
 from aggregator.memory import Batch, Notebook, Sections
-from aggregator.signals import Signal
 from tests.patience import PATIENCE
 from tests.peers import Peer, aggregating, connect_to, ready
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.basics.effort import Effort
 from aggregator.catalog import Catalog, Failed, Offers, Pending, Ready, ResourceEntry
-from aggregator.effort import Effort
 from aggregator.fleet.routes import Route, Routes, marked
 from aggregator.fleet.templates import MAX_PARTS, MAX_URI, Address, parse
 from aggregator.names import ServerName

@@ -12,10 +12,10 @@ from anyio import from_thread
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.basics.files import replace_file
 from aggregator.catalog import Offers, PromptEntry, Ready, ResourceEntry, SkillEntry
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.intake import take_in
-from aggregator.files import replace_file
 from aggregator.fleet import shelf as shelves
 from aggregator.fleet.sheet import SheetError, read, written
 from aggregator.fleet.shelf import KEPT, Shelf, open_shelf, program_of

@@ -15,7 +15,7 @@ import mcp_types as types
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-from aggregator.json import is_plain_object
+from aggregator.basics.json import is_plain_object
 from tests.peers import Era
 
 Json = dict[str, Any]

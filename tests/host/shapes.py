@@ -7,7 +7,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typing_extensions
 
-from aggregator.json import is_array, is_object
+from aggregator.basics.json import is_array, is_object
 
 
 def problems(value: Any, kind: Any, path: str = "") -> list[str]:

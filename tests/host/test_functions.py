@@ -75,7 +75,7 @@ def test_what_only_decides_needs_nothing_but_python() -> None:
     foreign = {str(name).partition(".")[0] for name in imported} - sys.stdlib_module_names
 
     assert foreign == {"aggregator"}
-    assert {str(name) for name in imported if ".host" not in str(name)} & {"aggregator.json"}
+    assert {str(name) for name in imported if ".host" not in str(name)} & {"aggregator.basics.json"}
 
 
 @pytest.mark.parametrize(

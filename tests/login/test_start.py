@@ -8,7 +8,7 @@ import sys
 def test_serving_imports_nothing_that_only_a_login_needs() -> None:
     """The SDK's part of OAuth takes a second to load."""
     program = (
-        "import sys, aggregator.cli.serve, aggregator.app, aggregator.downstream.http.reach\n"
+        "import sys, aggregator.cli.serve, aggregator.app.life, aggregator.downstream.http.reach\n"
         "unwanted = ('mcp.client.auth', 'filelock', 'jwt', 'webbrowser')\n"
         "print([name for name in sys.modules if name.startswith(unwanted)])"
     )

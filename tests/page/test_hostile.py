@@ -12,8 +12,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from aggregator.downstream.transport import Transport
-from aggregator.events import Answer, CallEnded, LoginNeeded, Origin, Searched
 from aggregator.names import ServerName
+from aggregator.records.events import Answer, CallEnded, LoginNeeded, Origin, Searched
 from tests.loopback.door import door
 from tests.page.looking import TABS, go, looking
 from tests.peers import Context, Peer, connect_to, failing, ready

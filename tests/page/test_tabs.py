@@ -9,10 +9,10 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from aggregator.catalog import Failed, Idle, Pending, Ready
+from aggregator.catalog.lock import Drift, Kind
 from aggregator.config import Settings
-from aggregator.events import Answer, CallEnded, ListServed, Origin, Searched
-from aggregator.lock import Drift, Kind
 from aggregator.names import ServerName
+from aggregator.records.events import Answer, CallEnded, ListServed, Origin, Searched
 from aggregator.records.segments import Segments
 from aggregator.records.stats import lines_of
 from aggregator.secrecy import Redaction

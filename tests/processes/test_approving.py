@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from aggregator.lock import read, written
+from aggregator.catalog.lock import read, written
 from tests.cli.test_lock import NEW, OLD, SERVER
 from tests.patience import PATIENCE
 from tests.processes.driver import Aggregator, aggregator, texts

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from aggregator.upstream.server import Upstream
 from tests.profiles.world import BARE, NARROW, SECRETS, WHO, World, written_skill
 from tests.raw import Json, RawClient, raw_client

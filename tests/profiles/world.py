@@ -9,12 +9,12 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
 from aggregator.config import Settings
 from aggregator.config.http import SCOPE, Http
 from aggregator.config.profile import Profile, for_others
 from aggregator.downstream.transport import Connect
-from aggregator.eras import Era
-from aggregator.offers.skills import read_skills
+from aggregator.toolsearch.offers.skills import read_skills
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
 from tests.peers import aggregating, never, until

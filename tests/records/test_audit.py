@@ -11,16 +11,16 @@ from typing import Any
 import anyio
 import pytest
 
+from aggregator.basics.eras import Era
 from aggregator.config import parse_config
 from aggregator.config.audit import Audit
 from aggregator.config.profile import for_others
-from aggregator.eras import Era
 from aggregator.errors import ConfigError
-from aggregator.events import CallEnded, Content, Origin, Trouble
-from aggregator.inspection import SERVERS_URI
 from aggregator.records.audit import AuditFile, Entry
 from aggregator.records.auditing import Auditing
+from aggregator.records.events import CallEnded, Content, Origin, Trouble
 from aggregator.records.gathering import Gathering
+from aggregator.records.inspection import SERVERS_URI
 from aggregator.secrecy import Redaction
 from aggregator.upstream.server import Upstream
 from tests.peers import Peer, aggregating, connect_to, error_of, ready, until, visiting

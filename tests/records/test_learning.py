@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from aggregator.records.learning import experience, keep_learning
 from aggregator.records.segments import Segments
 from aggregator.records.stats import file_mark

@@ -9,11 +9,11 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from aggregator.basics.eras import Era
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ToolEntry
-from aggregator.eras import Era
-from aggregator.events import CallBegan, CallEnded, ListServed, Origin, StateChanged
 from aggregator.exposure import approximate_tokens
 from aggregator.names import ServerName, ToolName
+from aggregator.records.events import CallBegan, CallEnded, ListServed, Origin, StateChanged
 from aggregator.records.metrics import BUCKETS, MAX_LISTS, MAX_TOOLS, Metrics
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.peers import Peer, connect_to, ready

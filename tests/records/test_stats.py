@@ -16,11 +16,11 @@ from anyio import to_thread
 from anyio.lowlevel import checkpoint
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
 from aggregator.catalog import Catalog, Pending, Ready
-from aggregator.eras import Era
-from aggregator.events import ListServed, Origin, Stream
 from aggregator.exposure import approximate_tokens, tokens_of
 from aggregator.names import ServerName
+from aggregator.records.events import ListServed, Origin, Stream
 from aggregator.records.keeping import keep_stats
 from aggregator.records.segments import Segments
 from aggregator.records.stats import file_mark, lines_of

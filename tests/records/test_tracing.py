@@ -13,7 +13,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from aggregator.records.conventions import code_label, method_label
 from aggregator.records.tracing import open_tracer
 from tests.patience import PATIENCE

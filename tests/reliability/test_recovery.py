@@ -13,8 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending, Ready
 from aggregator.downstream.transport import Connect, Line, Transport
-from aggregator.inspection import servers_document
 from aggregator.names import ServerName
+from aggregator.records.inspection import servers_document
 from tests.peers import (
     Context,
     Mortal,

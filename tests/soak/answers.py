@@ -10,7 +10,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from aggregator import garbage
+from aggregator.basics import garbage
 from aggregator.fleet.reloading import Reloading
 from tests.peers import ready, until
 from tests.raw import raw_client

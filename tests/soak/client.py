@@ -14,7 +14,7 @@ import anyio
 import anyio.abc
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 
 ROOT = Path(__file__).parents[2]
 FAULTY = ROOT / "tests" / "faulty.py"

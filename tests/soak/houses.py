@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import anyio
 import anyio.abc
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from tests.census import Seen, descendants
 from tests.soak.client import ROOT, Client, Json, introduce
 from tests.soak.edits import Log

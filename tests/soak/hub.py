@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from aggregator.basics.eras import Era
 from aggregator.entry.shim import ACCEPTED, SERVE, STATUS, begin, hello, send
-from aggregator.eras import Era
-from tests.hub.harbour import FAULTY, ROOT, Client, Harbour, harbour_in
+from tests.app.hub.harbour import FAULTY, ROOT, Client, Harbour, harbour_in
 from tests.patience import PATIENCE
 from tests.soak.client import ENVELOPE, INTRODUCTION
 from tests.soak.scales import Scales, Weight

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from tests.faults import DAMAGE
 from tests.soak.client import INTRODUCTION, PATIENCE, Client, aggregator, faulty, text_of
 

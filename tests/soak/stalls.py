@@ -21,8 +21,8 @@ from typing import Any
 
 import anyio
 
-from aggregator import garbage
-from aggregator.app import Orders, running_fleet, serve_client
+from aggregator.app.life import Orders, running_fleet, serve_client
+from aggregator.basics import garbage
 from aggregator.config import load_config
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import standard_streams

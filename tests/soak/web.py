@@ -9,7 +9,7 @@ import anyio
 import h11
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from tests.loopback.bare import Wire
 from tests.soak.client import ENVELOPE, INTRODUCTION, GoneError, Json
 

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import Settings
-from aggregator.events import CallEnded, Event
+from aggregator.records.events import CallEnded, Event
 from aggregator.upstream.results.parts import room_of
 from aggregator.upstream.results.telling import RESULT_META
 from aggregator.upstream.visitor import Visitor

@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.app import IDENTITY
+from aggregator.app.life import IDENTITY
 from aggregator.config import Settings
 from aggregator.upstream.audience import LOGGED_AT_ONCE
 from aggregator.upstream.server import Upstream

@@ -12,8 +12,8 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
 from aggregator.config import Settings
-from aggregator.eras import Era
 from aggregator.names import ToolName
 from tests.peers import (
     Context,
@@ -26,7 +26,7 @@ from tests.peers import (
     until,
     visiting,
 )
-from tests.test_skills import write_skill
+from tests.toolsearch.test_skills import write_skill
 
 pytestmark = pytest.mark.anyio
 

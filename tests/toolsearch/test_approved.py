@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from aggregator.catalog import Catalog, Ready, ToolEntry
-from aggregator.lock import Drift, Kind
+from aggregator.catalog.lock import Drift, Kind
 from aggregator.names import Lookup, ServerName, ToolName
 from aggregator.search.index import Index
 from aggregator.toolsearch import View, parse_search, search, tell

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.effort import Effort
-from aggregator.json import is_object
+from aggregator.basics.effort import Effort
+from aggregator.basics.json import is_object
 from aggregator.toolsearch import Conformed, conform
 from aggregator.toolsearch.schema import resolved
 from tests.toolsearch.test_arguments import JSON

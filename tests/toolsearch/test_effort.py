@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregator.basics.effort import Effort
 from aggregator.downstream.intake import admit
-from aggregator.effort import Effort
 from aggregator.toolsearch import View, conform, parse_search, unfit
 from tests.toolsearch.views import answer, ask, entry_of, ready, view_of
 from tests.work import BOUND, calls, slow

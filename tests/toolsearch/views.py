@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Ready, ServerState, ToolEntry
-from aggregator.json import JsonObject
 from aggregator.names import Lookup, ServerName, ToolName, prefixes, qualify
 from aggregator.search.index import Index
 from aggregator.toolsearch import Answer, SearchRequest, View, parse_search, search, tell

@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 from aggregator.upstream.announcing import GATHERING, RESTING, Queue, Shown, Subject, announce
 
 pytestmark = pytest.mark.anyio

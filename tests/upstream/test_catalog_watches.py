@@ -5,7 +5,7 @@ import anyio.abc
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.eras import Era
+from aggregator.basics.eras import Era
 from tests.peers import aggregating, ready
 from tests.raw import RawClient, RawServer, raw_client
 

@@ -12,6 +12,7 @@ import anyio.lowlevel
 import pytest
 from mcp_types import INVALID_PARAMS, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Pending
 from aggregator.config import Config, load_config
 from aggregator.entry.ground import find_ground
@@ -19,7 +20,6 @@ from aggregator.entry.record import Record, read
 from aggregator.fleet.now import Now
 from aggregator.memory import Notebook
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.keeping import KEPT, MAX_ANSWER_BYTES, PAUSE, Again, Keeping, again
 from aggregator.upstream.opening import Opening

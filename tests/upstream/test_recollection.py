@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
+from aggregator.basics.json import is_plain_object
 from aggregator.config import Settings
-from aggregator.json import is_plain_object
 from aggregator.memory import Notebook
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.recollection import LOADED, Recollection

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from aggregator.basics.eras import Era
+from aggregator.basics.json import JsonObject
 from aggregator.downstream.inflight import Caller
-from aggregator.eras import Era
-from aggregator.json import JsonObject
 from aggregator.names import ServerName
 from aggregator.upstream.rounds import fulfil
 

@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.memory import create_client_server_memory_streams
 
-from aggregator.app import serve_client
+from aggregator.app.life import serve_client
 from aggregator.upstream.server import Upstream
 from tests.peers import aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer

@@ -9,10 +9,10 @@ from difflib import unified_diff
 from io import StringIO
 from pathlib import Path
 
+from aggregator.basics.files import in_words, replace_file
+from aggregator.basics.glyphs import escaped
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.config.dotenv import EnvFileError, assignments
-from aggregator.files import in_words, replace_file
-from aggregator.glyphs import escaped
 
 HIDDEN = "***"
 PRIVATE = 0o600

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from aggregator.basics.files import in_words
+from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.dialects import Dialect
 from aggregator.cli.clients.documents import Tree, format_of, found
 from aggregator.cli.clients.location import ClientFile, locate
@@ -21,8 +23,6 @@ from aggregator.config import parse_config
 from aggregator.config.client import translate, unfolded
 from aggregator.config.document import Value
 from aggregator.errors import ConfigError
-from aggregator.files import in_words
-from aggregator.json import is_array, is_plain_object
 
 KEYS = (
     ("mcpServers",),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.changes import Change, check_private, content
 from aggregator.cli.clients.documents import YAML, Format, Tree, UneditableError, format_of
 from aggregator.cli.clients.foreign import Foreign, read_tree
@@ -17,7 +18,6 @@ from aggregator.config import parse_config
 from aggregator.config.document import Value
 from aggregator.config.dotenv import EnvFileError, read_env_file
 from aggregator.config.variables import Expansion
-from aggregator.json import is_array, is_plain_object
 
 ENV_FILE = ".env"
 HEADER = """\

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.changes import Change, content, make, show
 from aggregator.cli.clients.documents import (
     Format,
@@ -21,7 +22,6 @@ from aggregator.cli.clients.vault import secrets_in
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser.editing import USUAL_NAME
 from aggregator.clients import Client
-from aggregator.json import is_array, is_plain_object
 
 
 def undo(

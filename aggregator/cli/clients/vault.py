@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.dialects import variable_name
 from aggregator.cli.clients.doubt import is_random, may_be_secret
-from aggregator.json import is_array, is_plain_object
 from aggregator.secrecy import SHORTEST, is_secret, looks_secret, names_secret, well_known
 
 _SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<value>\S+)", re.IGNORECASE)

@@ -9,6 +9,7 @@ import anyio.abc
 import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from aggregator.basics.turns import in_turns
 from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import broken
@@ -24,7 +25,6 @@ from aggregator.downstream.transport import (
     UndeliveredError,
 )
 from aggregator.jsonrpc.decoding import Noise, decoding
-from aggregator.turns import in_turns
 
 
 class Events(Traffic, OneWay):

@@ -8,6 +8,7 @@ from http import HTTPStatus
 import anyio
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
+from aggregator.basics.turns import in_turns
 from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
@@ -17,7 +18,6 @@ from aggregator.downstream.http.fault import (
 from aggregator.downstream.http.sse import Event
 from aggregator.downstream.transport import UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decoding
-from aggregator.turns import in_turns
 
 JSON = "application/json"
 EVENTS = "text/event-stream"

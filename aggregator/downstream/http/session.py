@@ -11,6 +11,7 @@ import anyio
 import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from aggregator.basics.turns import in_turns
 from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.fault import turned_away
 from aggregator.downstream.http.post import (
@@ -26,7 +27,6 @@ from aggregator.downstream.http.post import (
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decoding
-from aggregator.turns import in_turns
 
 PARTING = 1.0
 """Seconds that ending a session may take when the link is closed."""

@@ -12,6 +12,7 @@ import anyio
 import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from aggregator.basics.eras import is_modern
 from aggregator.downstream.http.endpoint import Endpoint
 from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import SessionExpiredError, turned_away
@@ -26,7 +27,6 @@ from aggregator.downstream.transport import (
     Transport,
     UndeliveredError,
 )
-from aggregator.eras import is_modern
 
 PLAIN: Headers = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
 """What every message is sent with."""

@@ -7,8 +7,8 @@ from socket import inet_aton
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from aggregator.basics.json import is_plain_object, items
 from aggregator.downstream.login.renewal import Reply, quoted
-from aggregator.json import is_plain_object, items
 
 Fetch = Callable[[str], Awaitable[Reply]]
 """Gets a document; raises `RenewalError` if there is no answer."""

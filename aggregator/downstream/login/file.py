@@ -9,8 +9,8 @@ from pathlib import Path
 
 import anyio
 
+from aggregator.basics.files import in_words, read_within, replace_file
 from aggregator.downstream.login.record import Login, as_text, from_text
-from aggregator.files import in_words, read_within, replace_file
 
 MAX_BYTES = 256 * 1024
 """Bytes that one login may have."""

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import anyio
 
+from aggregator.basics.json import JsonObject
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.config.oauth import OAuth
@@ -21,10 +23,8 @@ from aggregator.downstream.login.interview import Interview, Show
 from aggregator.downstream.login.record import Login
 from aggregator.downstream.questions import refuse
 from aggregator.downstream.server import Downstream
-from aggregator.json import JsonObject
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 OURSELVES = Ourselves({"name": "mcp-tool-aggregator", "version": "0"}, dict)
 

@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from uuid import uuid4
 
+from aggregator.basics.files import in_words
 from aggregator.config.oauth import OAuth
 from aggregator.downstream.login.credentials import RenewalError, Send
 from aggregator.downstream.login.discovery import Authority, DiscoveryError, Fetch, discover
@@ -18,7 +19,6 @@ from aggregator.downstream.login.renewal import (
     asked,
     outcome,
 )
-from aggregator.files import in_words
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ASSERTED = 300

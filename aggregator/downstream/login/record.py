@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from aggregator.json import is_plain_object, items
+from aggregator.basics.json import is_plain_object, items
 
 MARGIN = 30.0
 """Seconds before its end in which a token is renewed, so that none ends on its way."""

@@ -7,9 +7,9 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import is_plain_object
 from aggregator.downstream.login.record import Client, Login, Tokens
-from aggregator.glyphs import on_one_line
-from aggregator.json import is_plain_object
 
 MAX_QUOTED = 200
 """Characters of an authorisation server's own words that become part of a sentence."""

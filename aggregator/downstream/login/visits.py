@@ -11,10 +11,10 @@ import anyio
 import anyio.abc
 from anyio import to_thread
 
+from aggregator.basics.signals import Signal
 from aggregator.config import ServerConfig
 from aggregator.downstream.login.home import Home
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from aggregator.basics.rate import Rate
 from aggregator.config.values import NO_LIMITS, Limits
 from aggregator.downstream.stdio.overrun import overrun
 from aggregator.downstream.stdio.process import (
@@ -39,7 +40,6 @@ from aggregator.jsonrpc.pipes import (
     discard,
 )
 from aggregator.jsonrpc.source import Source
-from aggregator.rate import Rate
 from aggregator.secrecy import Redaction
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024

@@ -19,8 +19,8 @@ from typing import IO
 
 import anyio
 
+from aggregator.basics.descriptors import give_back
 from aggregator.config.values import NO_LIMITS, Limits
-from aggregator.descriptors import give_back
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from aggregator.basics.json import JsonObject, as_object, is_object, items
 from aggregator.host.gates import Carry
 from aggregator.host.speech import names_loaded
-from aggregator.json import JsonObject, as_object, is_object, items
 
 Message = dict[str, Any]
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from aggregator.basics.json import is_array
 from aggregator.host.announcing import Note
 from aggregator.host.gates import Carry
 from aggregator.host.messages.history import Message
-from aggregator.json import is_array
 
 
 def takes_note(history: Sequence[Message], carry: Carry) -> bool:

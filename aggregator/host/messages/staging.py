@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NotRequired, TypedDict
 
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.host.announcing import digests, standing
 from aggregator.host.definitions import for_messages
 from aggregator.host.gates import INLINE_BETAS
@@ -20,7 +21,6 @@ from aggregator.host.pool import Pool, Tool
 from aggregator.host.results import Finding, Result
 from aggregator.host.staging import Staging
 from aggregator.host.uses import Use
-from aggregator.json import JsonObject, as_object
 
 VANISHED = "This tool is not available any more."
 

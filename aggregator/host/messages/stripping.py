@@ -5,10 +5,10 @@ Messages that need no change are the very same objects.
 
 from collections.abc import Callable, Collection, Sequence
 
+from aggregator.basics.json import JsonObject, items
 from aggregator.host.gates import Carry
 from aggregator.host.messages.history import Message, blocks, referred
 from aggregator.host.speech import loaded
-from aggregator.json import JsonObject, items
 
 BOUNDARY = "Tool loaded."
 """Ends a turn that consists of references, for models that would take it for unfinished."""

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from aggregator.basics.json import JsonObject, as_object, is_object, items
 from aggregator.host.gates import Carry
 from aggregator.host.responses.naming import Item, full_name
 from aggregator.host.speech import loaded, names_loaded
-from aggregator.json import JsonObject, as_object, is_object, items
 
 _HOLDING = ("tool_search_output", "additional_tools")
 _OUTPUTS = ("function_call_output", "tool_search_output", "additional_tools")

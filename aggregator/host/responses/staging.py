@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict
 
+from aggregator.basics.json import JsonObject, as_object, is_object, items
 from aggregator.host.announcing import Note, digests, standing
 from aggregator.host.definitions import accepted_schema, for_responses
 from aggregator.host.plain import plain
@@ -13,7 +14,6 @@ from aggregator.host.results import Finding, Result, responses_output
 from aggregator.host.speech import loaded
 from aggregator.host.staging import Staging
 from aggregator.host.uses import SEARCH, Use, read_use
-from aggregator.json import JsonObject, as_object, is_object, items
 
 
 class ResponsesRequest(TypedDict):

@@ -13,12 +13,12 @@ from typing import Any
 import anyio
 import anyio.abc
 
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, ToolEntry
 from aggregator.names import ServerName
 from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.semantic.gist import gist
 from aggregator.search.semantic.vectors import SCALE
-from aggregator.signals import Signal
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
+from aggregator.basics.files import in_words
 from aggregator.errors import AggregatorError
-from aggregator.files import in_words
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 256

@@ -9,8 +9,8 @@ from http import HTTPStatus
 
 from starlette.types import Message, Receive
 
+from aggregator.basics.turns import in_turns
 from aggregator.jsonrpc.weight import weighing, weight
-from aggregator.turns import in_turns
 
 MAX_BODY_BYTES = 16 << 20
 """Bytes one request of a client may have."""

@@ -34,9 +34,9 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from aggregator.basics.signals import Signal
 from aggregator.errors import ElsewhereError
 from aggregator.jsonrpc.encoding import encoded
-from aggregator.signals import Signal
 from aggregator.upstream.caller import HOME, LOADED
 from aggregator.upstream.http.bodies import (
     MAX_BODY_BYTES,

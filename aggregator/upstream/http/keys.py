@@ -17,8 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aggregator.files import alone, in_words, replace_file
-from aggregator.json import as_object, items
+from aggregator.basics.files import alone, in_words, replace_file
+from aggregator.basics.json import as_object, items
 from aggregator.upstream.http.binding import BindingError
 from aggregator.upstream.identity import Identity
 

@@ -28,7 +28,7 @@ from mcp_types import (
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from aggregator.json import JsonObject, as_object, is_object
+from aggregator.basics.json import JsonObject, as_object, is_object
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.exchange import Exchange

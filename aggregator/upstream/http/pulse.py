@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import anyio
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 from aggregator.upstream.http.reply import Reply
 
 TICK = 5.0

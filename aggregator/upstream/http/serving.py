@@ -12,9 +12,9 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp
 
+from aggregator.basics.descriptors import limit
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.http import Http
-from aggregator.descriptors import limit
 from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy

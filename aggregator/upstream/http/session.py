@@ -25,8 +25,8 @@ from mcp_types import (
 from starlette.requests import Request
 from starlette.types import Scope
 
+from aggregator.basics.signals import Signal
 from aggregator.jsonrpc.encoding import encoded
-from aggregator.signals import Signal
 from aggregator.upstream.http.exchange import Exchange, Listening, notification
 from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail

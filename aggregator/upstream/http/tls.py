@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from aggregator.files import in_words
+from aggregator.basics.files import in_words
 from aggregator.upstream.http.binding import BindingError
 
 logger = logging.getLogger(__name__)

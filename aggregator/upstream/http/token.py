@@ -5,7 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from aggregator.files import in_words
+from aggregator.basics.files import in_words
 from aggregator.upstream.http.binding import BindingError
 
 TOKEN_BYTES = 32

@@ -16,7 +16,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from aggregator.json import is_plain_object
+from aggregator.basics.json import is_plain_object
 
 JSON = "application/json"
 EVENTS = "text/event-stream"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from aggregator.json import JsonObject, as_object
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.upstream.results.parts import Part, Whole
 from aggregator.upstream.results.shelf import Kept
 from aggregator.upstream.results.telling import STRUCTURED, uri_of

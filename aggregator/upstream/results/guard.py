@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from aggregator.basics.json import JsonObject, items
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import ToolEntry
 from aggregator.clients import ClientProfile, said_of
 from aggregator.downstream.questions import is_input_required
 from aggregator.errors import ElsewhereError, UnknownResultError
-from aggregator.events import BY_HAND
 from aggregator.exposure import offers_calls
-from aggregator.json import JsonObject, items
 from aggregator.names import ServerName
-from aggregator.turns import in_turns
+from aggregator.records.events import BY_HAND
 from aggregator.upstream.listing import exposure_for, profile_of
 from aggregator.upstream.request import Request
 from aggregator.upstream.results import reading, telling

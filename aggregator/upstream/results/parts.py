@@ -11,9 +11,9 @@ from math import ceil
 from sys import getsizeof
 from typing import NamedTuple
 
+from aggregator.basics.effort import CHARACTERS, Turn
+from aggregator.basics.json import JsonObject, as_object, is_array, is_object
 from aggregator.catalog import CHARACTERS_PER_TOKEN
-from aggregator.effort import CHARACTERS, Turn
-from aggregator.json import JsonObject, as_object, is_array, is_object
 
 FRAME = 8
 """What each block of a result costs beside its text."""

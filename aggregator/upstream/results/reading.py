@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from typing import NamedTuple
 
-from aggregator.effort import Turn
+from aggregator.basics.effort import Turn
+from aggregator.basics.json import JsonObject, is_array
 from aggregator.errors import InvalidCallError
-from aggregator.json import JsonObject, is_array
 from aggregator.toolsearch.wording import one_line
 from aggregator.upstream.results.parts import FRAME, Whole, end_of
 from aggregator.upstream.results.shortening import piece_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.names import ServerName
-from aggregator.signals import Signal
 from aggregator.upstream.results.parts import Whole
 
 KEPT_FOR = 1_800.0

@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from typing import NamedTuple
 
-from aggregator.effort import Turn
-from aggregator.json import JsonObject, as_object
+from aggregator.basics.effort import Turn
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.upstream.results.parts import (
     FRAME,
     WORDLESS,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aggregator.json import JsonObject
+from aggregator.basics.json import JsonObject
 from aggregator.toolsearch.wording import FRAME, compact
 from aggregator.upstream.results.parts import tokens_of
 from aggregator.upstream.results.reading import MAX_MATCHES, Asked, Findings, Page

@@ -150,7 +150,7 @@ def test_who_listens_beyond_this_machine_is_warned_that_nothing_is_encrypted(
 
 
 def test_stdio_does_not_wait_for_what_http_takes() -> None:
-    script = "import sys, aggregator.app, aggregator.cli.serve; print(*sys.modules)"
+    script = "import sys, aggregator.app.life, aggregator.cli.serve; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()

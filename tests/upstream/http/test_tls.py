@@ -11,11 +11,11 @@ import pytest
 
 from aggregator.upstream.http.binding import BindingError, parse_binding
 from aggregator.upstream.http.tls import Certificate
+from tests.app.hub.conftest import harbour
+from tests.app.hub.harbour import Harbour
+from tests.app.hub.test_door import TOKEN
+from tests.app.hub.test_door import door as shared_door
 from tests.cli.shell import Shell
-from tests.hub.conftest import harbour
-from tests.hub.harbour import Harbour
-from tests.hub.test_door import TOKEN
-from tests.hub.test_door import door as shared_door
 from tests.loopback.door import door
 from tests.patience import PATIENCE
 from tests.peers import Era, Peer, connect_to, ready, text_of

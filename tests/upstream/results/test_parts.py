@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.effort import finished
+from aggregator.basics.effort import finished
 from aggregator.errors import InvalidCallError
 from aggregator.upstream.results import reading
 from aggregator.upstream.results.parts import (

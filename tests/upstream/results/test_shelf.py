@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from aggregator.effort import finished
+from aggregator.basics.effort import finished
 from aggregator.names import ServerName
 from aggregator.upstream.results import shelf as bounds
 from aggregator.upstream.results.parts import whole_of

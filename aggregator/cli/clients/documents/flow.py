@@ -7,7 +7,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from aggregator.json import is_array
+from aggregator.basics.json import is_array
 
 _COMMENT = re.compile(r"#[^\n]*")
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aggregator.basics.json import is_plain_object
 from aggregator.cli.clients.documents.trees import Tree
-from aggregator.json import is_plain_object
 
 _SPACE = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"[-+.\w]+")

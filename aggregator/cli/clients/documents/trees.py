@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from aggregator.json import is_array, is_plain_object
+from aggregator.basics.json import is_array, is_plain_object
 
 Tree = dict[str, Any]
 """What a file says; in a list of mappings, each is found by the name it gives itself."""

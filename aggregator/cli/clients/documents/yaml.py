@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from aggregator.basics.json import is_plain_object
 from aggregator.cli.clients.documents import flow
 from aggregator.cli.clients.documents.trees import Tree
 from aggregator.config.complaints import complaint
-from aggregator.json import is_plain_object
 
 Holder = MappingNode | SequenceNode
 

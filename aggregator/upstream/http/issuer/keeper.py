@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from aggregator.signals import Signal
+from aggregator.basics.signals import Signal
 from aggregator.upstream.http.issuer.keyset import KeysError, KeySet
 from aggregator.upstream.http.issuer.reading import Claim
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from aggregator.json import as_object, is_array, is_plain_object, items
+from aggregator.basics.json import as_object, is_array, is_plain_object, items
 from aggregator.upstream.http.issuer.reading import LEEWAY, Claim
 
 MAX_KEYS = 100

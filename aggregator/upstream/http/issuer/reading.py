@@ -11,8 +11,8 @@ from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from aggregator.glyphs import on_one_line
-from aggregator.json import items
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import items
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 """How a token may be signed: never by what we would know, too, and never not at all."""

@@ -11,10 +11,10 @@ import anyio
 import httpx2
 from anyio import to_thread
 
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import is_plain_object
 from aggregator.config.http import Issuer
 from aggregator.config.quantities import is_http
-from aggregator.glyphs import on_one_line
-from aggregator.json import is_plain_object
 from aggregator.upstream.http.issuer.keyset import KeysError, KeySet, read_keys
 
 PATIENCE = 10.0

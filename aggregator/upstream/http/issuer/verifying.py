@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import items
+from aggregator.basics.signals import Signal
 from aggregator.config.http import Issuer
-from aggregator.glyphs import on_one_line
-from aggregator.json import items
-from aggregator.signals import Signal
 from aggregator.upstream.http.issuer.keeper import Keeper
 from aggregator.upstream.http.issuer.keyset import KeySet, verified
 from aggregator.upstream.http.issuer.reading import FORGED, LEEWAY, UNKNOWN_KEY, Flaw, moment, read

@@ -10,8 +10,12 @@ from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
 
+from aggregator.basics.glyphs import on_one_line
+from aggregator.basics.json import JsonObject, is_array, is_object
+from aggregator.basics.signals import Signal
 from aggregator.catalog import Failed, Pending
-from aggregator.events import (
+from aggregator.fleet.fleet import Fleet
+from aggregator.records.events import (
     PAGE,
     CallBegan,
     CallEnded,
@@ -23,11 +27,7 @@ from aggregator.events import (
     StateChanged,
     state_word,
 )
-from aggregator.fleet.fleet import Fleet
-from aggregator.glyphs import on_one_line
-from aggregator.json import JsonObject, is_array, is_object
 from aggregator.secrecy import Redaction
-from aggregator.signals import Signal
 
 KEPT = 500
 """Events that are kept."""

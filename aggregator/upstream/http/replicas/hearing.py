@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from mcp_types import JSONRPCError, JSONRPCResponse
 from pydantic import ValidationError
 
-from aggregator.json import JsonObject, as_object, items
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.upstream.http.endpoint import Endpoint
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.replicas.mail import Mail

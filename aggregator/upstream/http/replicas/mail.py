@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mcp_types import JSONRPCError, JSONRPCResponse
 
-from aggregator.json import JsonObject, items
+from aggregator.basics.json import JsonObject, items
 
 KEPT = 7 * 86_400.0
 """Seconds that it is remembered of a session: no longer than its id opens it."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from mcp_types import ClientCapabilities, Implementation, InitializeRequestParams
 from pydantic import ValidationError
 
+from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.downstream.questions import declared
-from aggregator.json import JsonObject, as_object, items
 from aggregator.upstream.http.session import Introduction
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.replica import Replica

@@ -18,8 +18,8 @@ import coredis
 from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
 
-from aggregator.json import JsonObject, is_array, is_object
-from aggregator.signals import Signal
+from aggregator.basics.json import JsonObject, is_array, is_object
+from aggregator.basics.signals import Signal
 from aggregator.upstream.seal import ForeignStateError, Wax
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from aggregator.config import Settings
 from aggregator.config.http import CallLimits, Http
 from aggregator.config.profile import Profile, for_others
 from aggregator.errors import ERROR_META
-from aggregator.events import CallEnded, Event
+from aggregator.records.events import CallEnded, Event
 from aggregator.upstream.allowances import INSISTING
 from aggregator.upstream.http.keys import Keys, Ring
 from tests.loopback.door import NO_CERTIFICATES, Open, door

@@ -10,9 +10,10 @@ import anyio
 import httpx2
 import pytest
 
+from aggregator.basics.eras import Era
 from aggregator.catalog import Failed, Pending, Ready
-from aggregator.eras import Era
-from aggregator.events import (
+from aggregator.names import ServerName
+from aggregator.records.events import (
     PAGE,
     Answer,
     CallEnded,
@@ -23,7 +24,6 @@ from aggregator.events import (
     Searched,
     StateChanged,
 )
-from aggregator.names import ServerName
 from aggregator.secrecy import Redaction
 from aggregator.upstream.http.page.activity import KEPT, MAX_VALUES, Activity
 from aggregator.upstream.http.page.following import MAX_READERS

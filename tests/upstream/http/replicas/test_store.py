@@ -9,8 +9,8 @@ import anyio
 import coredis
 import pytest
 
+from aggregator.basics.json import as_object
 from aggregator.config import Settings
-from aggregator.json import as_object
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.replicas.store import MAIL, SCOPE
 from tests.loopback.door import Open

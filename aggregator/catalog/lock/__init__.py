@@ -1,0 +1,42 @@
+"""What servers were last known to offer: kept in a file, and compared with what they offer now."""
+
+from aggregator.catalog.lock.drift import (
+    Drift,
+    Kind,
+    drift_of,
+    drifts,
+    edited,
+    ordered,
+    removed,
+    retold,
+)
+from aggregator.catalog.lock.ledger import Ledger, Sheet, read, taken_apart
+from aggregator.catalog.lock.merging import merged
+from aggregator.catalog.lock.record import SHOWN, Lock, Record, fingerprint, kept, veiled
+from aggregator.catalog.lock.text import MAX_BYTES, LaterLockError, LockError, written
+
+__all__ = [
+    "MAX_BYTES",
+    "SHOWN",
+    "Drift",
+    "Kind",
+    "LaterLockError",
+    "Ledger",
+    "Lock",
+    "LockError",
+    "Record",
+    "Sheet",
+    "drift_of",
+    "drifts",
+    "edited",
+    "fingerprint",
+    "kept",
+    "merged",
+    "ordered",
+    "read",
+    "removed",
+    "retold",
+    "taken_apart",
+    "veiled",
+    "written",
+]

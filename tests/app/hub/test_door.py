@@ -1,0 +1,164 @@
+"""Clients over HTTP and clients on pipes, served by one hub from one set of servers."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+
+from tests.app.hub.harbour import PROGRAM, ROOT, Harbour
+from tests.ends import await_ends
+from tests.patience import PATIENCE
+from tests.peers import ERAS, Era
+from tests.soak.web import WebClient
+
+TOKEN = "a-token-of-forty-characters-for-the-tests"  # noqa: S105 - of no use elsewhere
+
+
+class Door:
+    """The process that has opened a door, and where it is."""
+
+    def __init__(self, process: "subprocess.Popen[str]", said: list[str]) -> None:
+        self.process = process
+        self.said = said
+
+    @property
+    def url(self) -> str:
+        return next(word for word in self.said[-1].split() if word.startswith("http://"))
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
+
+    def call(self, era: Era, tool: str, **arguments: str) -> str:
+        """Call a tool as a client over HTTP."""
+
+        async def ask() -> str:
+            client = WebClient(self.url, TOKEN, era)
+            async with client.present():
+                given = {"name": tool, "arguments": arguments}
+                answer = await client.request("tools/call", given)
+                return answer["result"]["content"][0]["text"]
+
+        return anyio.run(ask)
+
+
+@contextmanager
+def door(harbour: Harbour, *words: str) -> Generator[Door]:
+    """Have a door until the end of the block, at which it is told to close if it is open."""
+    command = [sys.executable, "-c", PROGRAM.format(patience=10 * PATIENCE), "serve"]
+    command += ["--http", "0", "--shared", "--config", str(harbour.config), *words]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**harbour.variables, "AGGREGATOR_TOKEN": TOKEN},
+        cwd=ROOT,
+    )
+    assert process.stderr is not None
+    with process, process.stderr as errors:
+        said: list[str] = []
+        for line in errors:
+            said.append(line)
+            if "serving clients at" in line:
+                break
+        try:
+            yield Door(process, said)
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_clients_over_http_and_on_pipes_share_one_fleet(harbour: Harbour, era: Era) -> None:
+    client = harbour.client(era, AGGREGATOR_TOKEN=TOKEN)
+    client.call("test__echo", text="hello")
+    servers, hubs = harbour.servers(), harbour.hubs()
+
+    with door(harbour) as opened:
+        said = [opened.call(each, "test__echo", text=f"hello {each}") for each in ERAS]
+        told = harbour.run("status").stdout
+
+        assert said == [f"hello {each}" for each in ERAS]
+        assert harbour.servers() == servers
+        assert harbour.hubs() == hubs
+        assert (
+            f"clients over HTTP at 127.0.0.1:{opened.port} (process {opened.process.pid})" in told
+        )
+    assert opened.process.returncode == 0
+    assert client.call("test__echo", text="still here") == "still here"
+
+
+def test_a_door_starts_the_hub_that_others_join_and_keeps_it(harbour: Harbour) -> None:
+    with door(harbour) as opened:
+        assert opened.call("modern", "test__echo", text="hello") == "hello"
+        servers, hubs = harbour.servers(), harbour.hubs()
+        client = harbour.client()
+
+        assert client.call("test__echo", text="hello") == "hello"
+        assert len(servers) == len(hubs) == 1
+        assert (harbour.servers(), harbour.hubs()) == (servers, hubs)
+        assert client.leave() == 0
+
+
+def test_a_door_whose_hub_has_gone_says_so_and_gives_up_its_port(harbour: Harbour) -> None:
+    with door(harbour) as opened:
+        opened.call("handshake", "test__echo", text="hello")
+        (hub,) = harbour.hubs()
+        harbour.run("stop")
+
+        assert opened.process.wait(PATIENCE) == 0
+        assert hub not in harbour.hubs()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", opened.port))
+
+
+def test_a_door_whose_hub_is_killed_ends_with_it(harbour: Harbour) -> None:
+    """Whoever watches over it is to start it anew."""
+    with door(harbour) as opened:
+        (hub,) = harbour.hubs()
+        os.kill(hub, signal.SIGKILL)
+
+        assert opened.process.wait(PATIENCE) == 1
+    await_ends(harbour.servers(), PATIENCE)
+
+
+def test_whoever_does_not_know_the_token_stays_outside(harbour: Harbour) -> None:
+    with door(harbour) as opened:
+        connection = HTTPConnection("127.0.0.1", opened.port, timeout=PATIENCE)
+        connection.request("POST", "/mcp", b"{}", {"Authorization": "Bearer another"})
+
+        assert connection.getresponse().status == 401
+        connection.close()
+
+
+def test_where_there_can_be_no_hub_the_door_serves_by_itself(harbour: Harbour) -> None:
+    harbour.runtime.rmdir()
+    with door(harbour) as opened:
+        assert "not shared: " in opened.said[0]
+        assert opened.call("modern", "test__echo", text="hello") == "hello"
+        assert not harbour.hubs()
+
+
+def test_where_people_log_in_the_hub_asks_the_issuer(harbour: Harbour) -> None:
+    access = [{"scope": "tools.all", "allow": "*"}]
+    issuer = {"issuer": "http://127.0.0.1:9", "audience": "https://tools.example.com/mcp"}
+    document = json.loads(harbour.config.read_text(encoding="utf-8"))
+    harbour.write({**document, "http": {**issuer, "access": access}})
+    with door(harbour) as opened:
+        connection = HTTPConnection("127.0.0.1", opened.port, timeout=PATIENCE)
+        connection.request("POST", "/mcp", b"{}", {"Authorization": f"Bearer {TOKEN}"})
+        answer = connection.getresponse()
+        connection.close()
+
+    assert answer.status == 401
+    assert "oauth-protected-resource/mcp" in (answer.getheader("www-authenticate") or "")

@@ -1,0 +1,1 @@
+"""The small concepts that every room uses."""
