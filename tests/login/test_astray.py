@@ -8,7 +8,7 @@ import anyio.to_thread
 import httpx2
 import pytest
 
-from aggregator.downstream.http.endpoint import Address
+from aggregator.downstream.http.address import Address
 from aggregator.downstream.http.tokens import carrier, getter, sender
 from aggregator.downstream.login.credentials import RenewalError, Send
 from aggregator.downstream.login.discovery import astray

@@ -1,14 +1,10 @@
 """One address and the requests to it: bounded, uncompressed, and never led to another origin."""
 
 import socket
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from http import HTTPStatus
 from http.cookiejar import Cookie, CookieJar
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 import anyio.lowlevel
@@ -16,21 +12,19 @@ import anyio.to_thread
 import httpx2
 
 from aggregator import __version__
+from aggregator.downstream.http.address import Address, tls_context
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
+from aggregator.downstream.http.redirects import MAX_REDIRECTS, followed, is_same_origin
 from aggregator.downstream.http.sse import END, Event, Reader
 from aggregator.downstream.http.wire import PORTS, Answer, Form, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
-from aggregator.downstream.login.credentials import Bearer, RenewalError
+from aggregator.downstream.login.credentials import RenewalError
 from aggregator.downstream.transport import UndeliveredError
 
 CONNECT_PATIENCE = 10.0
 """Seconds a connection may take to be made, and one write to be taken."""
 KEEP_ALIVE = 4.0
 """Seconds an idle connection is kept: less than the five after which many servers close theirs."""
-KEEPING_METHOD = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
-"""Redirects after which a request is what it was before."""
-MAX_REDIRECTS = 5
-"""Redirects within the origin that are followed for one request."""
 MAX_COOKIES = 64
 """Cookies that are kept of one server: gateways that route by some need one or two."""
 ERROR_BYTES = 64 * 1024
@@ -54,27 +48,6 @@ OURS = frozenset(
 """Headers that belong to the transport, whatever the configuration says."""
 KEPT = frozenset(("accept-encoding", "connection"))
 """Those of them that are the same with each message."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a server is, and how it is reached."""
-
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    max_message_bytes: int = 16 << 20
-    ca_file: Path | None = None
-    """Certificates to trust instead of the usual ones."""
-    verify: bool = True
-    """Whether the server has to prove who it is."""
-    verify_login: bool = True
-    """Whether an authorisation server elsewhere has to."""
-    client_cert: Path | None = None
-    """Certificate to prove who we are."""
-    client_key: Path | None = None
-    proxy: str | None = field(default=None, repr=False)
-    credentials: Bearer | None = field(default=None, repr=False)
-    """The login to show with each request."""
 
 
 class Response(Protocol):
@@ -208,7 +181,7 @@ class Endpoint:
             UndeliveredError: It is on another.
         """
         url = self.url.join(location)
-        if not _is_same_origin(self.url, url):
+        if not is_same_origin(self.url, url):
             raise turned_away("it names an address on another origin, which is not followed")
         return url
 
@@ -258,8 +231,7 @@ class Endpoint:
         """Send a request, and again where a redirect keeps its method and its origin."""
         response = response or await self._send(request)
         for _ in range(MAX_REDIRECTS):
-            following = response.next_request or _led_on(request, response)
-            if following is None or not _may_follow(request, following):
+            if (following := followed(request, response)) is None:
                 break
             await response.aclose()
             request = following
@@ -306,7 +278,7 @@ class Endpoint:
             self._client.cookies.extract_cookies(response)
 
     def _is_ours(self, url: httpx2.URL) -> bool:
-        return url is self.url or _is_same_origin(self.url, url)
+        return url is self.url or is_same_origin(self.url, url)
 
 
 class _FewCookies(CookieJar):
@@ -358,20 +330,6 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
             yield Endpoint(client, address, wire)
 
 
-def _led_on(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request | None:
-    """Return the same request to the place that a redirect names."""
-    if response.status_code not in KEEPING_METHOD or not response.has_redirect_location:
-        return None
-    url = request.url.join(response.headers["location"])
-    return httpx2.Request(
-        request.method, url, headers=_without_host(request.headers), content=request.content
-    )
-
-
-def _without_host(headers: httpx2.Headers) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name != "host"}
-
-
 async def _post(
     wire: Wire, form: Form, headers: Mapping[str, str], content: bytes, token: str | None
 ) -> Answer:
@@ -397,23 +355,6 @@ def _headers(configured: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def tls_context(address: Address) -> ssl.SSLContext:
-    """Return whom to trust on the way to an address, and how to prove who we are.
-
-    Raises:
-        OSError: A certificate cannot be read.
-    """
-    if not address.url.lower().startswith("https:"):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if address.ca_file is not None and address.verify:
-        context = ssl.create_default_context(cafile=address.ca_file)
-    else:
-        context = httpx2.create_ssl_context(verify=address.verify)
-    if address.client_cert is not None:
-        context.load_cert_chain(address.client_cert, address.client_key)
-    return context
-
-
 def _keep_alive_options() -> list[tuple[int, int, int]]:
     """Have the system notice a peer that vanished while nothing was to be read."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
@@ -429,15 +370,3 @@ def _refuse_encoding(response: Response) -> None:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise broken("its answer is compressed, although that was not asked for")
-
-
-def _may_follow(request: httpx2.Request, following: httpx2.Request) -> bool:
-    return (
-        following.method == request.method
-        and _is_same_origin(request.url, following.url)
-        and following.url.userinfo in (b"", request.url.userinfo)
-    )
-
-
-def _is_same_origin(one: httpx2.URL, other: httpx2.URL) -> bool:
-    return (one.scheme, one.host, one.port) == (other.scheme, other.host, other.port)

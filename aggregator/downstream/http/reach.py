@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from aggregator.config import ServerConfig
-from aggregator.downstream.http.endpoint import Address, open_endpoint
+from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.events import open_events
 from aggregator.downstream.http.streamable import open_streamable
 from aggregator.downstream.http.tokens import getter, sender

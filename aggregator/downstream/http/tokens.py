@@ -10,7 +10,7 @@ import anyio.to_thread
 import httpx2
 
 from aggregator import __version__
-from aggregator.downstream.http.endpoint import Address, tls_context
+from aggregator.downstream.http.address import Address, tls_context
 from aggregator.downstream.http.fault import FAILURES, of_error
 from aggregator.downstream.login.credentials import RenewalError, Send
 from aggregator.downstream.login.discovery import HERE, Fetch, astray, is_here, origin

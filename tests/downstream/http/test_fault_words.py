@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import httpx2
 import pytest
 
-from aggregator.downstream.http.endpoint import Address, open_endpoint
+from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.fault import (
     LONGEST_REST,
     of_error,

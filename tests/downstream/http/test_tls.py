@@ -17,7 +17,8 @@ from anyio import to_thread
 
 from aggregator.catalog import Failed, Pending, Ready
 from aggregator.config import ServerConfig, parse_config
-from aggregator.downstream.http.endpoint import Address, open_endpoint
+from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.reach import address, reach
 from aggregator.downstream.http.tokens import getter
 from aggregator.downstream.login.credentials import RenewalError

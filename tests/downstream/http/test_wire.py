@@ -11,7 +11,8 @@ import anyio.to_thread
 import pytest
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
-from aggregator.downstream.http.endpoint import MAX_COOKIES, Address, Endpoint, open_endpoint
+from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.endpoint import MAX_COOKIES, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
 from aggregator.downstream.http.reading import MAX_HEAD_BYTES
 from aggregator.downstream.http.wire import GATHERED, PIECES_AT_ONCE, READ_BYTES

@@ -4,7 +4,8 @@ import anyio
 import pytest
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
-from aggregator.downstream.http.endpoint import Address, open_endpoint
+from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.streamable import open_streamable
 from aggregator.downstream.http.traffic import FAILURES_TOLERATED, Traffic
 from aggregator.downstream.transport import Received

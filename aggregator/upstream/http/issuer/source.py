@@ -29,7 +29,7 @@ async def fetch_keys(issuer: Issuer) -> KeySet:
         KeysError: There are none to be had.
     """
     # Whoever has no issuer does not wait for what HTTP takes on this side.
-    from aggregator.downstream.http.endpoint import Address  # noqa: PLC0415 - see above
+    from aggregator.downstream.http.address import Address  # noqa: PLC0415 - see above
     from aggregator.downstream.http.tokens import getter  # noqa: PLC0415 - see above
     from aggregator.downstream.login.credentials import RenewalError  # noqa: PLC0415 - see above
 
