@@ -86,7 +86,7 @@ def main(rounds: int) -> None:
         commands = {"bare SDK server": [sys.executable, "-c", BARE]} | {
             f"{size} servers": aggregator(configuration(Path(folder), size)) for size in sizes
         }
-        # Nothing is kept before every server was heard of, so these are none that hang.
+        # Here every server is heard of, so that the list is the whole one.
         known = aggregator(ROOT / "servers.yaml")
         commands |= {AHEAD: [SCRIPT, *known[3:]], MODULE: known}
         kept = str(Path(folder, "kept"))

@@ -165,7 +165,7 @@ class Conversation:
 
     def listed(self, tools: Sequence[JsonObject]) -> None:
         """Note that the client has asked for the list, and what it was given."""
-        self.shown.show(tools)
+        self.shown.show(tuple(tools))
         self._last_list = frozenset(tool["name"] for tool in tools)
         if self._first_list is None:
             self._first_list = self._last_list

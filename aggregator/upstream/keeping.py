@@ -18,7 +18,6 @@ from anyio import to_thread
 from aggregator.basics.files import replace_file
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.basics.signals import Signal
-from aggregator.catalog import Pending, ServerState
 from aggregator.catalog.lock import veiled
 from aggregator.config import Config
 from aggregator.config.keychain import PREFIX
@@ -50,10 +49,11 @@ class Again(NamedTuple):
     """Until when it would be given more than that, on the clock of `time.time`."""
 
 
-def again(now: Now, conversation: Conversation, recollection: Recollection) -> Again | None:
-    """Return what a client would be given if it came again, once that can be known."""
-    if any(_is_unheard(state) for state in now.catalog.servers.values()):
-        return None
+def again(now: Now, conversation: Conversation, recollection: Recollection) -> Again:
+    """Return what a client would be given if it came again.
+
+    Of a server that has not been heard of yet, that is nothing then as well.
+    """
     client = conversation.client
     relists = recollection.relists(client)
     # For a while it would find what it has loaded.
@@ -61,11 +61,6 @@ def again(now: Now, conversation: Conversation, recollection: Recollection) -> A
     return Again(
         tools_for(now, Conversation(conversation.era, client, known_relist=relists)), after
     )
-
-
-def _is_unheard(state: ServerState) -> bool:
-    """Whether nothing is known of a server yet, neither from itself nor from another run."""
-    return isinstance(state, Pending) and state.known is None and state.phase == "starting"
 
 
 class Keeping:

@@ -113,8 +113,8 @@ def test_the_set_never_exceeds_its_cap_and_every_drop_is_reported(
         assert set(list(dict.fromkeys(found))[:cap]) <= set(conversation.loaded)
 
 
-def tools(*names: str) -> list[dict[str, Any]]:
-    return [{"name": name} for name in names]
+def tools(*names: str) -> tuple[dict[str, Any], ...]:
+    return tuple({"name": name} for name in names)
 
 
 def test_using_a_tool_that_is_not_loaded_loads_nothing():
@@ -292,3 +292,14 @@ def test_how_a_conversation_stands_is_seen_at_a_glance():
     conversation = Conversation("handshake", "cursor", remembered=["a"])
 
     assert repr(conversation) == "<Conversation cursor handshake 1 loaded>"
+
+
+def test_a_list_is_the_same_however_it_is_kept():
+    """What was said before us was read from a file, and comes as a list."""
+    conversation = Conversation("handshake", "anybody")
+    tool = {"name": "ToolSearch", "inputSchema": {"type": "object"}}
+
+    conversation.listed([tool])
+
+    assert not conversation.shown.is_stale((dict(tool),))
+    assert conversation.shown.is_stale((dict(tool), {"name": "CallTool"}))
