@@ -1,11 +1,11 @@
 """Where clients speak the protocol over HTTP: a request in, its answer back, in either era.
 
 A client of the handshake era has a session; one of the modern era says with each request all
-there is to know. What is under way is known here, so that it can be waited for and ended.
+there is to know.
 """
 
-from collections.abc import AsyncGenerator, Collection, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -34,7 +34,6 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from aggregator.basics.signals import Signal
 from aggregator.errors import ElsewhereError
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import HOME, LOADED
@@ -48,12 +47,12 @@ from aggregator.upstream.http.bodies import (
 from aggregator.upstream.http.exchange import Exchange, Listening
 from aggregator.upstream.http.modern import Modern, Schema, rejection
 from aggregator.upstream.http.presence import presence
-from aggregator.upstream.http.pulse import Pulse
 from aggregator.upstream.http.replicas.adoption import Adoption
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.reply import Headers, Reply
 from aggregator.upstream.http.session import HERE, Introduction, Place, Session
 from aggregator.upstream.http.sessions import Owner, Sessions
+from aggregator.upstream.http.under_way import UnderWay
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
@@ -105,61 +104,31 @@ class Endpoint:
         self._server = server
         self._modern = Modern(server, schema)
         self._bodies = Bodies()
-        self._pulse = Pulse()
         self._group = anyio.create_task_group()
-        self._under_way: dict[Exchange | Listening, bool] = {}
-        self._owners: dict[Exchange | Listening, Owner] = {}
-        """Whose the requests are that belong to no session, with which they would end."""
-        self._arriving: dict[object, Owner] = {}
-        """Whose the requests are of which the body is not there yet."""
-        self._until: dict[Exchange | Listening, float] = {}
-        """When whoever listens has to show anew who it is, in seconds since the epoch."""
-        self._is_leaving = False
-        self._settled = Signal()
+        self.under_way = UnderWay()
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None, None]:
         """Answer requests for the length of the block."""
         async with self._group as group:
-            group.start_soon(self._pulse.run)
+            group.start_soon(self.under_way.keep_alive)
             try:
                 yield
             finally:
                 group.cancel_scope.cancel()
-
-    async def drain(self, patience: float) -> None:
-        """Let what is under way come to its end, then hang up on the rest."""
-        self._is_leaving = True
-        with anyio.move_on_after(patience):
-            while not all(self._under_way.values()):
-                await self._settled.wait()
-        for each in tuple(self._under_way):
-            each.stop("closed")
 
     def part_with(self, grants: Collection[str]) -> None:
         """End what was begun by tokens that open nothing any more."""
         for session in self.sessions.known():
             if session.owner.grant in grants:
                 self.sessions.end(session)
-        for exchange, owner in tuple(self._owners.items()):
-            if owner.grant in grants:
-                exchange.stop("closed")
-        for arriving, owner in tuple(self._arriving.items()):
-            if owner.grant in grants:
-                del self._arriving[arriving]
+        self.under_way.part_with(grants)
 
     @property
     def grants(self) -> frozenset[str]:
         """By whom something was begun that has not ended."""
-        sessions = (session.owner for session in self.sessions.known())
-        owners = (*sessions, *self._owners.values(), *self._arriving.values())
-        return frozenset(owner.grant for owner in owners)
-
-    def part_with_overdue(self, now: float) -> None:
-        """Hang up on whoever listens by the word of an issuer that counts no longer."""
-        for exchange, until in tuple(self._until.items()):
-            if until <= now:
-                exchange.stop("closed")
+        sessions = (session.owner.grant for session in self.sessions.known())
+        return self.under_way.grants.union(sessions)
 
     def end(self, key: str) -> None:
         """End a session as its client wants it, and do not open it again."""
@@ -190,18 +159,17 @@ class Endpoint:
         self, scope: Scope, receive: Receive, send: Send, given: Given, *, is_modern: bool
     ) -> None:
         speak = partial(self._speak, scope, send, given, is_modern=is_modern)
-        arriving = object()
+        arriving = self.under_way.expect(_owner(scope))
         try:
             _check_length(given.get(b"content-length", b""))
-            self._arriving[arriving] = _owner(scope)
             first = await receive()
             body = small(first)
-            if body is not None and self._arriving.pop(arriving, None) is not None:
+            if body is not None and self.under_way.take(arriving):
                 await speak(body)
                 return
             async with self._bodies.taken(receive, first) as body:
                 # Who takes long to send it may have lost the right to have it answered.
-                if self._arriving.pop(arriving, None) is None:
+                if not self.under_way.take(arriving):
                     await _refuse(send, HTTPStatus.UNAUTHORIZED, _REVOKED)
                 elif body is not None:
                     await speak(body)
@@ -210,7 +178,7 @@ class Endpoint:
             told = ErrorData(code=INVALID_REQUEST, message=str(error))
             await _refuse(send, error.status, told)
         finally:
-            self._arriving.pop(arriving, None)
+            self.under_way.take(arriving)
 
     async def _speak(
         self, scope: Scope, send: Send, given: Given, body: bytes, *, is_modern: bool
@@ -251,17 +219,14 @@ class Endpoint:
             await reply.end(*rejection(route, message.id))
             return
         exchange = Exchange(message, request, reply)
-        self._owners[exchange] = _owner(scope)
-        try:
-            with (
-                self._answering(
-                    exchange, reply, lasts=message.method == LISTEN, until=_until(scope)
-                ),
-                presence(scope).telling(partial(exchange.stop, "gone")),
-            ):
-                await self._modern.answer(exchange, route, reply)
-        finally:
-            del self._owners[exchange]
+        lasts = message.method == LISTEN
+        with (
+            self.under_way.answering(
+                exchange, reply, owner=_owner(scope), lasts=lasts, until=_until(scope)
+            ),
+            presence(scope).telling(partial(exchange.stop, "gone")),
+        ):
+            await self._modern.answer(exchange, route, reply)
 
     async def _shake_hands(self, scope: Scope, send: Send, message: JSONRPCRequest) -> None:
         """Settle with a new client how it is spoken to, and open a session for it."""
@@ -351,7 +316,7 @@ class Endpoint:
         with self.sessions.used(session):
             if isinstance(message, JSONRPCRequest):
                 exchange = Exchange(message, request, reply, session.questions)
-                with self._answering(exchange, reply):
+                with self.under_way.answering(exchange, reply):
                     await session.answer(exchange, reply)
                 return
             if isinstance(message, JSONRPCNotification):
@@ -386,35 +351,12 @@ class Endpoint:
         with (
             self.sessions.used(session),
             session.heard_on(reply, listening),
-            self._answering(listening, reply, lasts=True, until=_until(scope)),
+            self.under_way.answering(listening, reply, lasts=True, until=_until(scope)),
             presence(scope).telling(partial(listening.stop, "gone")),
         ):
             await reply.begin()
             await listening.run()
         await reply.end(None)
-
-    @contextmanager
-    def _answering(
-        self,
-        exchange: "Exchange | Listening",
-        reply: Reply,
-        *,
-        lasts: bool = False,
-        until: float | None = None,
-    ) -> Generator[None, None, None]:
-        """Know of a request for the length of the block; one that lasts is not waited for."""
-        self._under_way[exchange] = lasts
-        if lasts and until is not None:
-            self._until[exchange] = until
-        self._pulse.keep(reply)
-        try:
-            yield
-        finally:
-            self._pulse.release(reply)
-            del self._under_way[exchange]
-            self._until.pop(exchange, None)
-            if self._is_leaving:
-                self._settled.send()
 
 
 def _opens(message: JSONRPCRequest, given: Given) -> bool:

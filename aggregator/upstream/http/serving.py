@@ -253,7 +253,7 @@ async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
         strangers = frozenset[str]() if issuer == known else site.endpoint.grants - valid - {""}
         if gone := (before - valid) | strangers:
             site.part_with(gone)
-        site.endpoint.part_with_overdue(time.time() - LEEWAY)
+        site.endpoint.under_way.part_with_overdue(time.time() - LEEWAY)
         if common is not None and common.mail is not None and keys.is_sound and before - valid:
             common.mail.revoked(before - valid)
 

@@ -146,7 +146,7 @@ class Site:
     async def drain(self, patience: float) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
         self._is_closing = True
-        await self.endpoint.drain(patience)
+        await self.endpoint.under_way.drain(patience)
         for follower in tuple(self._followers):
             follower.cancel()
 
