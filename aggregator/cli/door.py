@@ -5,33 +5,25 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import anyio
 
 from aggregator.app.life import Expect, serve_http
 from aggregator.cli.doors import Door, announced
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.replicas import common_for
 from aggregator.cli.serve import EVENT_LOOP
 from aggregator.cli.shared_door import open_in_hub
 from aggregator.cli.token import ring_of
 from aggregator.config import Config
 from aggregator.memory import state_path
 from aggregator.records.keeping import stats_path
-from aggregator.upstream.http.binding import Binding, BindingError, parse_binding
+from aggregator.upstream.http.binding import BindingError, parse_binding
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.proxies import parse_proxies
-from aggregator.upstream.http.replicas.common import Common
-from aggregator.upstream.http.replicas.key_file import KeyFile
-from aggregator.upstream.http.replicas.mail import Box
 from aggregator.upstream.http.serving import DRAIN_TIME, FROM_ENVIRONMENT, Access, Listener
 from aggregator.upstream.http.tls import Certificate
 from aggregator.upstream.replica import ALONE
-from aggregator.upstream.seal import Wax
-
-STATE = "AGGREGATOR_STATE"
-"""The variable with the address of the store: what stands in a command line, others can see."""
-STORES = ("redis", "rediss", "valkey", "valkeys")
 
 OnOpen = Callable[[Listener], None]
 """Told of a door that can be knocked at."""
@@ -71,7 +63,7 @@ def access_for(options: argparse.Namespace, config: Config, environment: Environ
         proxies=proxies,
         drain_time=DRAIN_TIME if options.drain is None else options.drain,
         notice=options.notice or 0.0,
-        common=_common(options, binding, environment),
+        common=common_for(options, config.settings.http.replicas, binding, environment),
         asks_issuer=True,
         takes_token=config.settings.http.issuer is None or config.settings.http.local_token,
         notes=tuple(_notes(config, has_others=bool(keys.valid))),
@@ -165,63 +157,6 @@ def _certificate(options: argparse.Namespace, environment: Environment) -> Certi
         return Certificate(chain, key)
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
-
-
-def _common(
-    options: argparse.Namespace, binding: Binding, environment: Environment
-) -> Common | None:
-    """Return what we have in common with other replicas, if there are to be any."""
-    url: str | None = options.state or environment.variables.get(STATE) or None
-    if options.state_key is None:
-        if options.state is not None:
-            raise CommandError(
-                "`--state` needs `--state-key`",
-                "What replicas tell each other there is sealed with a key that they share",
-                ExitStatus.USAGE,
-            )
-        return None
-    if options.shared:
-        raise CommandError(
-            "`--state-key` and `--shared` exclude each other",
-            "Leave out `--shared`: each replica has servers of its own",
-            ExitStatus.USAGE,
-        )
-    path = environment.directory / Path(options.state_key).expanduser()
-    # Whoever is alone does not wait for what only replicas take.
-    from aggregator.upstream.http.replicas.wax import SharedWax  # noqa: PLC0415 - see above
-
-    try:
-        keys = KeyFile(path)
-        wax = SharedWax(keys)
-        return Common.of(keys, wax, binding, None if url is None else _store(url, wax))
-    except BindingError as error:
-        raise CommandError(str(error), error.hint) from error
-
-
-def _store(url: str, wax: Wax) -> Box:
-    """Return what replicas have in common besides the keys."""
-    if not _is_store(url):
-        raise CommandError(
-            "the store is not a `redis://…` or `rediss://…` address",
-            "`--state redis://host:6379/0`",
-            ExitStatus.USAGE,
-        )
-    try:
-        from aggregator.upstream.http.replicas.store import Store  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise CommandError(
-            "a store needs the extra `redis`", "`pip install 'mcp-tool-aggregator[redis]'`"
-        ) from error
-    return Store(url.replace("valkey", "redis", 1) if url.startswith("valkey") else url, wax)
-
-
-def _is_store(url: str) -> bool:
-    try:
-        # A port that is none is found out where it is asked for.
-        scheme, port = urlsplit(url).scheme, urlsplit(url).port
-    except ValueError:
-        return False
-    return scheme in STORES and port != 0
 
 
 def _token_file(options: argparse.Namespace, environment: Environment) -> Path:

@@ -1,6 +1,7 @@
 """Who may come in over HTTP by the word of an issuer, what they see, and how much they may ask."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -55,6 +56,16 @@ class Issuer(NamedTuple):
         return tuple(dict.fromkeys(scope for rule in self.access for scope in rule.scopes))
 
 
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """What several processes that serve the same clients have in common."""
+
+    key: Path | None = None
+    """The file of keys by which they know each other."""
+    store: str | None = field(default=None, repr=False)
+    """The address of a store, which may have a password in it."""
+
+
 class Http(NamedTuple):
     """How clients over HTTP are treated."""
 
@@ -64,6 +75,8 @@ class Http(NamedTuple):
     limits: CallLimits = CallLimits()
     views: Mapping[str, Profile] = MappingProxyType({})
     """What rules show that name no profile."""
+    replicas: Replicas = Replicas()
+    """Those who serve the same clients, as the file has it when we start."""
 
 
 class Entry(NamedTuple):

@@ -1,17 +1,17 @@
 """The keys of `http` in `servers.yaml`, and the value they make."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from aggregator.config.http import SCOPE, AccessRule, CallLimits, Http, Issuer
+from aggregator.config.http import SCOPE, AccessRule, CallLimits, Http, Issuer, Replicas
 from aggregator.config.notation import Globs
 from aggregator.config.profile import Profile
-from aggregator.config.quantities import is_http
+from aggregator.config.quantities import is_http, is_store
 from aggregator.config.rules import EVERYTHING
 from aggregator.config.sheet import Sheet, Words, problem
 
@@ -32,6 +32,12 @@ def _address(value: str) -> str:
         raise problem("must begin with https://, since whoever is in between could let in anybody")
     if parts.query or parts.fragment or parts.username is not None:
         raise problem("must be an address without `?`, `#` and `@`")
+    return value
+
+
+def _store(value: str) -> str:
+    if not is_store(value):
+        raise problem("must be a `redis://…` or `rediss://…` address")
     return value
 
 
@@ -95,6 +101,15 @@ class HttpForm(Sheet):
     max_calls_in_flight: int | None = Field(
         None, ge=1, le=MAX_IN_FLIGHT, description="Calls of each identity at a time."
     )
+    state_key: str | None = Field(
+        None,
+        min_length=1,
+        description="The file with the key that several replicas share, as `--state-key` names it.",
+    )
+    state: Annotated[str, AfterValidator(_store)] | None = Field(
+        None,
+        description="The Redis or Valkey that they share, as `--state` names it: `redis://…`.",
+    )
 
 
 def checked(form: HttpForm) -> HttpForm:
@@ -127,23 +142,26 @@ def unknown_profile(form: HttpForm, profiles: Collection[str]) -> tuple[int, str
     return next(((at, name) for at, name in named if name not in profiles), None)
 
 
-def http_of(form: HttpForm, ca_file: Path | None) -> Http:
-    """Return the value of a form."""
+def http_of(form: HttpForm, resolved: Callable[[str], Path]) -> Http:
+    """Return the value of a form, with the paths in it resolved."""
     limits = CallLimits(form.max_calls_per_minute, form.max_calls_in_flight)
+    ca_file, key = (each and resolved(each) for each in (form.ca_file, form.state_key))
+    replicas = Replicas(key or None, form.state)
     if form.issuer is None:
-        return Http(limits=limits)
+        return Http(limits=limits, replicas=replicas)
     views = {each.name: each for each in map(_view, form.access) if each is not None}
     return Http(
         Issuer(
             form.issuer,
             form.audience,
             (form.resource or form.audience[0]).rstrip("/"),
-            ca_file,
+            ca_file or None,
             tuple(map(_access, form.access)),
         ),
         form.local_token,
         limits,
         views,
+        replicas,
     )
 
 

@@ -344,8 +344,7 @@ class _Reading:
             hint = nearest(name, tuple(form.profiles)) or "Name one that is under `profiles`"
             location = ("http", "access", at, "profile")
             raise self._source.error(f"`http.access` names no profile: `{name}`", location, hint)
-        ca_file = form.http.ca_file
-        return http_of(form.http, None if ca_file is None else self._source.resolved(ca_file))
+        return http_of(form.http, self._source.resolved)
 
 
 def _own_names(form: SettingsForm) -> MetaTools:

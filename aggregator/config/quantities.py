@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 _SPACE = re.compile(r"[\s\x00-\x1f]")
+_STORES = frozenset(("redis", "rediss", "valkey", "valkeys"))
 _SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 _BYTES = {
     "": 1,
@@ -46,6 +47,16 @@ def is_http(text: str) -> bool:
         )
     except ValueError:
         return False
+
+
+def is_store(text: str) -> bool:
+    """Whether a text is the address of a Redis or Valkey."""
+    try:
+        # A port that is none is found out where it is asked for.
+        scheme, port = urlsplit(text).scheme, urlsplit(text).port
+    except ValueError:
+        return False
+    return scheme in _STORES and port != 0 and not _SPACE.search(text)
 
 
 def _quantity(text: str, units: dict[str, float] | dict[str, int]) -> float:

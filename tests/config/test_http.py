@@ -9,6 +9,7 @@ from aggregator.config.http import (
     Http,
     Issuer,
     Lacking,
+    Replicas,
     entry,
 )
 from aggregator.config.profile import Profile, for_others
@@ -72,6 +73,9 @@ def test_an_issuer_is_believed_for_what_rules_say() -> None:
         (f"issuer: a.example\naudience: x\n{RULE}", "must begin with https://"),
         (f"issuer: https://a.example?x=1\naudience: x\n{RULE}", "without `?`"),
         (f"issuer: https://a.example\naudience: tools\n{RULE}", "needs `resource`"),
+        ("state: https://store.example.com", "must be a `redis://…`"),
+        ("state: redis://:secret@host:port/0", "must be a `redis://…`"),
+        ("stateKey: ''", "stateKey"),
         (f"{ISSUER}\naccess: [{{scope: a}}]", "does not say what it shows"),
         (f"{ISSUER}\naccess: [{{allow: '*'}}]", "scope"),
         (f"{ISSUER}\naccess: [{{scope: '', allow: '*'}}]", "must be one scope"),
@@ -173,3 +177,12 @@ def test_a_profile_has_limits_of_its_own() -> None:
     profile = config_of(text).settings.profiles["slow"]
 
     assert (profile.max_calls_per_minute, profile.max_calls_in_flight) == (6, 1)
+
+
+def test_what_replicas_share_is_said_with_and_without_an_issuer_and_shown_to_nobody() -> None:
+    keys = "stateKey: keys/state\nstate: valkeys://:secret@store.example.com/0"
+    shared = Replicas(PATH.parent / "keys/state", "valkeys://:secret@store.example.com/0")
+
+    for http in (http_of(keys), http_of(f"{ISSUER}\n{RULE}\n{keys}")):
+        assert http.replicas == shared
+        assert "secret" not in repr(http)

@@ -165,7 +165,7 @@ class Cluster:
     def edit(self) -> None:
         """Change what lists show: every replica sees it, each in its own time."""
         self._edits += 1
-        write_config(self._directory, shows_more=bool(self._edits % 2))
+        write_config(self._directory, self.store, shows_more=bool(self._edits % 2))
 
     async def restart_all(self) -> None:
         """Replace one after the other, while the others serve."""
@@ -174,7 +174,7 @@ class Cluster:
             await replica.start()
 
 
-def write_config(directory: Path, *, shows_more: bool) -> None:
+def write_config(directory: Path, store: Storehouse | None, *, shows_more: bool) -> None:
     servers = {
         name: {
             "command": sys.executable,
@@ -187,7 +187,8 @@ def write_config(directory: Path, *, shows_more: bool) -> None:
         }
         for name, era in (("old", "handshake"), ("new", "modern"))
     }
-    content = {"state": False, "toolSearch": True, "servers": servers}
+    http = {} if store is None else {"state": store.url}
+    content = {"state": False, "toolSearch": True, "servers": servers, "http": http}
     temporary = directory / "servers.yaml.new"
     temporary.write_text(json.dumps(content), encoding="utf-8")
     temporary.replace(directory / "servers.yaml")
@@ -199,9 +200,8 @@ async def cluster(
 ) -> AsyncGenerator[Cluster, None]:
     """Run so many replicas behind a proxy for the length of the block."""
     assert PROXY is not None
-    write_config(directory, shows_more=False)
-    options = () if store is None else ("--state", store.url)
-    replicas = [Replica(directory, number, *options) for number in range(size)]
+    write_config(directory, store, shows_more=False)
+    replicas = [Replica(directory, number) for number in range(size)]
     port = free_port()
     form = PROXY_FORM.format(directory=directory, port=port)
     form += "".join(

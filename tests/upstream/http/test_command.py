@@ -114,6 +114,35 @@ def test_what_makes_no_sense_is_not_served(
     assert says in ran.err
 
 
+@pytest.mark.parametrize(
+    ("keys", "arguments", "variables", "says"),
+    [
+        ("state: redis://a", (), {}, "`http.state` needs `--state-key`"),
+        ("", ("--state", "redis://a"), {}, "`--state` needs `--state-key`"),
+        ("state: redis://a, stateKey: key", ("--state", "x"), {}, "the store is not a"),
+        ("state: redis://a, stateKey: key", (), {"AGGREGATOR_STATE": "x"}, "the store is not a"),
+        ("stateKey: open", (), {}, "open` can be read by others"),
+        ("stateKey: key", ("--state-key", "open"), {}, "open` can be read by others"),
+        ("stateKey: key", ("--shared",), {}, "`http.stateKey` and `--shared` exclude"),
+    ],
+)
+def test_what_was_typed_about_replicas_is_stronger_than_the_file(
+    keys: str,
+    arguments: tuple[str, ...],
+    variables: dict[str, str],
+    says: str,
+    tmp_path: Path,
+) -> None:
+    shell = Shell(tmp_path, tmp_path, variables=variables)
+    shell.write_servers(f"servers: {{}}\nhttp: {{{keys}}}\n")
+    (shell.project / "open").touch(0o644)
+
+    ran = shell.run("serve", "--http", "0", *arguments)
+
+    assert ran.status != 0
+    assert says in ran.err
+
+
 def test_a_token_is_taken_from_the_file_that_is_named_or_from_the_environment(
     tmp_path: Path,
 ) -> None:
