@@ -145,8 +145,8 @@ def unknown_profile(form: HttpForm, profiles: Collection[str]) -> tuple[int, str
 def http_of(form: HttpForm, resolved: Callable[[str], Path]) -> Http:
     """Return the value of a form, with the paths in it resolved."""
     limits = CallLimits(form.max_calls_per_minute, form.max_calls_in_flight)
-    ca_file, key = (each and resolved(each) for each in (form.ca_file, form.state_key))
-    replicas = Replicas(key or None, form.state)
+    key = None if form.state_key is None else resolved(form.state_key)
+    replicas = Replicas(key, form.state)
     if form.issuer is None:
         return Http(limits=limits, replicas=replicas)
     views = {each.name: each for each in map(_view, form.access) if each is not None}
@@ -155,7 +155,7 @@ def http_of(form: HttpForm, resolved: Callable[[str], Path]) -> Http:
             form.issuer,
             form.audience,
             (form.resource or form.audience[0]).rstrip("/"),
-            ca_file or None,
+            None if form.ca_file is None else resolved(form.ca_file),
             tuple(map(_access, form.access)),
         ),
         form.local_token,

@@ -138,7 +138,7 @@ class Upstream(Server[Any]):
         )
         self.conversations = audience.conversations
         self._lobby = audience.lobby
-        self.allowances = Allowances()
+        self.allowances = Allowances(is_shared=replica.post is not None)
         """How much each identity has asked."""
         self.asked = anyio.Event()
         """Set once a client has fetched its list of tools, or asks for what only servers have."""

@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+import anyio
 from mcp_types import JSONRPCError, JSONRPCResponse
 from pydantic import ValidationError
 
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.upstream.http.endpoint import Endpoint
 from aggregator.upstream.http.keys import Keys
+from aggregator.upstream.http.replicas.counting import Counting
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.server import Upstream
 
@@ -23,6 +25,7 @@ class Hearing:
 
     def __init__(self, mail: Mail, endpoint: Endpoint, upstream: Upstream, keys: Keys) -> None:
         self._mail = mail
+        self._counting = Counting(mail, upstream.allowances)
         self._endpoint = endpoint
         self._upstream = upstream
         self._keys = keys
@@ -35,8 +38,10 @@ class Hearing:
         }
 
     async def run(self) -> None:
-        """Hear until cancelled."""
-        await self._mail.run(self._hear, self._catch_up)
+        """Hear, and tell, until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._counting.run)
+            await self._mail.run(self._hear, self._catch_up)
 
     async def _hear(self, message: JsonObject) -> None:
         try:
@@ -52,11 +57,14 @@ class Hearing:
             await act(session, message)
         elif message["kind"] == "revoked":
             self._keys.refuse(each for each in items(message["digests"]) if isinstance(each, str))
+        elif message["kind"] == "spent":
+            self._counting.hear(message)
         elif isinstance(profile, str | None):
             await self._upstream.hear_of(profile, message.get("what"))
 
     async def _catch_up(self) -> None:
         """Learn what was told while nobody could be heard."""
+        self._counting.introduce()
         self._keys.refuse(await self._mail.were_revoked(self._keys.valid))
         known = self._endpoint.sessions.known()
         for start in range(0, len(known), AT_ONCE):

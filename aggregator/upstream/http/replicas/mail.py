@@ -129,6 +129,10 @@ class Mail:
         body = message.model_dump(by_alias=True, mode="json", exclude_none=True)
         return self._tell("answered", session=session, to=asker, message=body)
 
+    def spent(self, holders: Mapping[str, Any], *, wants: bool = False) -> bool:
+        """Say what was let through here for each identity; others answer who wants to know."""
+        return self.is_up and self._tell("spent", holders={**holders}, wants=wants)
+
     def changed(self, profile: str | None, what: str) -> None:
         """Say that clients of a profile that listen elsewhere would get another list here."""
         self._tell("changed", profile=profile, what=what)

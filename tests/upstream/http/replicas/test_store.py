@@ -11,6 +11,7 @@ import pytest
 
 from aggregator.basics.json import as_object
 from aggregator.config import Settings
+from aggregator.config.http import CallLimits, Http
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.replicas.store import MAIL, SCOPE
 from tests.loopback.door import Open
@@ -214,6 +215,42 @@ async def test_a_call_asks_the_store_nothing(tmp_path: Path, store: Storehouse) 
 
     # One that asks how many there were.
     assert after - before == 1
+
+
+@pytest.mark.parametrize("limits", [CallLimits(per_minute=6), CallLimits(in_flight=2)])
+async def test_what_an_identity_may_ask_holds_for_all_replicas_together(
+    tmp_path: Path, store: Storehouse, limits: CallLimits
+) -> None:
+    ring = Ring(tmp_path / "tokens.json", "x")
+    anna = ring.add("anna", None, None)
+    settings = Settings(surface="full", http=Http(limits=limits))
+
+    def servers() -> dict[str, Any]:
+        return {"one": connect_to(Peer("plain", "block"))}
+
+    keys = Keys(ring), Keys(ring)
+    async with (
+        pair(servers, tmp_path, settings, store=store.url, keys=keys) as (one, two, client),
+        anyio.create_task_group() as group,
+    ):
+        client.headers["authorization"] = f"Bearer {anna}"
+        sessions = [await begin(client, each) for each in (one, two)]
+        asked_first = "one__plain" if limits.per_minute else "one__block"
+        for _ in range(3 if limits.per_minute else 1):
+            for opened, session in zip((one, two), sessions, strict=True):
+                group.start_soon(say, client, opened, call(asked_first), session)
+
+        async def is_refused() -> bool:
+            answers = [
+                await say(client, each, call("one__plain"), sessions[0]) for each in (one, two)
+            ]
+            # Who asks so often is turned away at the door in the end.
+            return all(
+                each.status_code == 429 or "Nothing was run" in each.text for each in answers
+            )
+
+        await until(is_refused)
+        group.cancel_scope.cancel()
 
 
 async def operations(store: Storehouse) -> int:
