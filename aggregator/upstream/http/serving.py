@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.issuer.reading import LEEWAY
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
+from aggregator.upstream.http.porch import HANDSHAKE_TIME, Porch
 from aggregator.upstream.http.proxies import Behind, Network
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.hearing import Hearing
@@ -140,15 +141,19 @@ class Listener:
             strangers=strangers,
         )
         protocol = impatient(access.patience, strangers, is_fast=access.is_fast)
+        seconds = min(access.patience, HANDSHAKE_TIME)
+        secure = access.certificate and Porch(
+            protocol, access.certificate.context, strangers, seconds
+        )
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
         backlog = max(1, min(BACKLOG, strangers.most // 2))
         app = Behind(guard, access.proxies) if access.proxies else guard
-        server = _Server(_settings(app, protocol, most, backlog, access.certificate))
+        server = _Server(_settings(app, secure or protocol, most, backlog))
         stream, wants = upstream.fleet.stream, access.shows_arguments
         with stream.heard_by(site.metrics.hear), stream.heard_by(site.activity.hear, content=wants):
             async with site.endpoint.open(), anyio.create_task_group() as group:
-                group.start_soon(_serve, server, self._socket, stop)
+                group.start_soon(_serve, server, self._socket, stop, secure)
                 self.greet()
                 async with anyio.create_task_group() as watching:
                     watching.start_soon(_follow, access, site, look)
@@ -258,33 +263,17 @@ async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
             common.mail.revoked(before - valid)
 
 
-async def _serve(server: _Server, sock: socket.socket, stop: anyio.Event) -> None:
-    await server.serve([sock])
+async def _serve(
+    server: _Server, sock: socket.socket, stop: anyio.Event, porch: Porch | None
+) -> None:
+    async with nullcontext() if porch is None else porch.open():
+        await server.serve([sock])
     stop.set()
 
 
-class _Config(uvicorn.Config):
-    """How uvicorn serves, with a certificate that can be replaced meanwhile."""
-
-    def __init__(self, app: ASGIApp, certificate: Certificate | None, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(app, **options)
-        self._certificate = certificate
-
-    def load(self) -> None:
-        super().load()
-        self.ssl = self._certificate and self._certificate.context
-
-
-def _settings(
-    app: ASGIApp,
-    protocol: type[Any],
-    most: int,
-    backlog: int,
-    certificate: Certificate | None,
-) -> uvicorn.Config:
-    return _Config(
+def _settings(app: ASGIApp, protocol: Any, most: int, backlog: int) -> uvicorn.Config:  # noqa: ANN401 - what makes one
+    return uvicorn.Config(
         app,
-        certificate,
         http=protocol,
         ws="none",
         lifespan="off",

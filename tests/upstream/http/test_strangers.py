@@ -16,6 +16,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 from aggregator.upstream.http.strangers import MAX_STRANGERS, Strangers
 from tests.loopback.door import NO_CERTIFICATES
 from tests.patience import PATIENCE
+from tests.upstream.http.certificates import make, trusting
 
 TOKEN = "t" * 40
 FILES = 200
@@ -59,13 +60,15 @@ def test_they_take_only_a_part_of_what_there_is(files: int, most: int) -> None:
 
 
 @contextmanager
-def serving(directory: Path) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
+def serving(
+    directory: Path, options: str = ""
+) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
     """Run the aggregator with few files; give it and its address."""
     config = directory / "servers.yaml"
     config.write_text("servers: {away: {command: nothing, enabled: false}}\n")
     serve = f"ulimit -n {FILES} && exec {sys.executable} -m aggregator serve --http 0"
     process = subprocess.Popen(
-        ["/bin/sh", "-c", f"{serve} --config '{config}'"],
+        ["/bin/sh", "-c", f"{serve} --config '{config}' {options}"],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "XDG_STATE_HOME": str(directory), "AGGREGATOR_TOKEN": TOKEN},
@@ -73,7 +76,7 @@ def serving(directory: Path) -> Generator[tuple[subprocess.Popen[str], str], Non
     with process:
         try:
             assert process.stderr is not None
-            yield process, re.findall(r"http://\S+", process.stderr.readline())[0]
+            yield process, re.findall(r"https?://\S+", process.stderr.readline())[0]
         finally:
             process.kill()
 
@@ -82,30 +85,38 @@ def message(method: str, params: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
-def half_open(port: int) -> socket.socket:
-    """Begin a request that never ends."""
+def half_open(port: int, beginning: bytes) -> socket.socket:
+    """Begin a request that never ends, or say nothing at all."""
     stranger = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-    stranger.sendall(b"POST /mcp HTTP/1.1\r\n")
+    stranger.sendall(beginning)
     return stranger
 
 
 @pytest.mark.slow
-def test_more_strangers_than_there_are_files_starve_nobody_with_a_token(tmp_path: Path) -> None:
-    with serving(tmp_path) as (process, url), ExitStack() as strangers:
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_more_strangers_than_there_are_files_starve_nobody_with_a_token(
+    tmp_path: Path, *, is_secure: bool
+) -> None:
+    chain = make(tmp_path, "one") if is_secure else None
+    context = NO_CERTIFICATES if chain is None else trusting(chain)
+    options = "" if chain is None else f"--tls-cert {chain} --tls-key {chain.with_suffix('.key')}"
+    # Where there is TLS, who says nothing has not even begun to be secured.
+    beginning = b"" if is_secure else b"POST /mcp HTTP/1.1\r\n"
+    with serving(tmp_path, options) as (process, url), ExitStack() as strangers:
         port = httpx2.URL(url).port or 0
         for _ in range(STRANGERS):
-            strangers.enter_context(half_open(port))
+            strangers.enter_context(half_open(port, beginning))
         headers = {
             "authorization": f"Bearer {TOKEN}",
             "accept": "application/json, text/event-stream",
         }
         with httpx2.Client(
-            headers=headers, timeout=PATIENCE, trust_env=False, verify=NO_CERTIFICATES
+            headers=headers, timeout=PATIENCE, trust_env=False, verify=context
         ) as client:
             statuses = [client.post(url, json=message("initialize", HANDSHAKE)).status_code]
             # The connection is one that has shown the token: nobody pushes it out.
             for _ in range(STRANGERS):
-                strangers.enter_context(half_open(port))
+                strangers.enter_context(half_open(port, beginning))
             modern = message("tools/list", {"_meta": ENVELOPE})
             era = {"mcp-protocol-version": LATEST_MODERN_VERSION, "mcp-method": "tools/list"}
             answer = client.post(url, json=modern, headers=era)

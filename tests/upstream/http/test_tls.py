@@ -2,10 +2,11 @@
 
 import re
 import ssl
-import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 
@@ -19,30 +20,13 @@ from tests.cli.shell import Shell
 from tests.loopback.door import door
 from tests.patience import PATIENCE
 from tests.peers import Era, Peer, connect_to, ready, text_of
+from tests.upstream.http.certificates import make, trusting
 
 __all__ = ["harbour"]
 
 
-def make(directory: Path, name: str, *options: str) -> Path:
-    """Make a certificate of 127.0.0.1 that nobody else trusts, with its key beside it."""
-    path = directory / f"{name}.pem"
-    words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -days 2"
-    words += f" -subj /CN={name} -addext subjectAltName=IP:127.0.0.1"
-    files = ("-keyout", str(path.with_suffix(".key")), "-out", str(path))
-    command = [*words.split(), *(options or ("-nodes",)), *files]
-    subprocess.run(command, check=True, capture_output=True)
-    return path
-
-
 def of(chain: Path) -> Certificate:
     return Certificate(chain, chain.with_suffix(".key"))
-
-
-def trusting(*chains: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for chain in chains:
-        context.load_verify_locations(chain)
-    return context
 
 
 def shown(response: httpx2.Response) -> str:
@@ -93,6 +77,25 @@ async def test_a_new_certificate_is_shown_and_no_connection_is_lost(tmp_path: Pa
             async with httpx2.AsyncClient(trust_env=False, verify=context) as new:
                 assert shown(await new.get(url)) == "two"
             assert shown(await old.get(url)) == "one"
+
+
+HURRY = 0.2
+"""Seconds that a client may take here."""
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("parser")
+@pytest.mark.parametrize("said", [b"", b"\x16\x03", b"GET / HTTP/1.1\r\n\r\n"])
+async def test_who_does_not_shake_hands_is_left(said: bytes, tmp_path: Path) -> None:
+    outside = {"certificate": of(make(tmp_path, "one"))}
+    async with door({}, tmp_path, patience=HURRY, outside=outside) as opened:
+        port = httpx2.URL(opened.url).port or 0
+        with anyio.fail_after(PATIENCE):
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                await stream.send(said)
+                with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                    while True:
+                        await stream.receive()
 
 
 def _missing(directory: Path) -> Certificate:
