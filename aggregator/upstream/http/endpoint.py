@@ -49,9 +49,9 @@ from aggregator.upstream.http.modern import Modern, Schema, rejection
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.replicas.adoption import Adoption
 from aggregator.upstream.http.replicas.mail import Mail
-from aggregator.upstream.http.reply import Headers, Reply
+from aggregator.upstream.http.reply import AGAIN, Headers, Reply
 from aggregator.upstream.http.session import HERE, Introduction, Place, Session
-from aggregator.upstream.http.sessions import Owner, Sessions
+from aggregator.upstream.http.sessions import OPERATORS, Owner, Sessions
 from aggregator.upstream.http.under_way import UnderWay
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
@@ -62,13 +62,16 @@ LISTEN = "subscriptions/listen"
 
 OWNER = "aggregator.owner"
 """Where in the scope of a request it is written whose it is."""
-NOBODY = Owner()
 
 Given = Mapping[bytes, bytes]
 """The headers of a request; of those that are there twice, the first."""
 
 _LEGACY = frozenset(version.encode() for version in HANDSHAKE_PROTOCOL_VERSIONS)
 _TOO_MANY = ErrorData(code=INTERNAL_ERROR, message="Too many open sessions")
+_SHARE = ErrorData(
+    code=INTERNAL_ERROR,
+    message="You have your share of open sessions, and all of them are in use: end some",
+)
 _MISSING = ErrorData(code=INVALID_REQUEST, message="Bad Request: Missing session ID")
 _UNKNOWN = ErrorData(code=INVALID_REQUEST, message="Session not found")
 _REVOKED = ErrorData(code=INVALID_REQUEST, message="The token opens nothing any more")
@@ -241,7 +244,7 @@ class Endpoint:
         introduction = Introduction(client, connection.protocol_version)
         session = await self._opened(introduction, _owner(scope))
         if session is None:
-            await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
+            await self._refuse_more(send, _owner(scope))
         else:
             await Reply(send, session.headers).end(encoded(answer))
 
@@ -256,12 +259,19 @@ class Endpoint:
         self, key: str, introduction: Introduction, owner: Owner, place: Place = HERE
     ) -> Session | None:
         """Open a session, unless there are too many: all that it needs to be known by is given."""
-        if not self.sessions.make_room():
+        if not self.sessions.make_room(owner):
             return None
         session = Session(key, introduction, owner, self._server, place)
         self.sessions.begin(session)
         await self._group.start(self._live, session)
         return session
+
+    async def _refuse_more(self, send: Send, owner: Owner) -> None:
+        """Say that there are too many sessions, of one or of all, and none of them is idle."""
+        if self.sessions.has_its_share(owner):
+            await _refuse(send, HTTPStatus.TOO_MANY_REQUESTS, _SHARE, (AGAIN,))
+        else:
+            await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
 
     async def _live(self, session: Session, *, task_status: TaskStatus[None]) -> None:
         try:
@@ -299,7 +309,7 @@ class Endpoint:
                 if found is not None:
                     session = await self.begin(key, found.introduction, owner, found.place)
                     if session is None:
-                        await _refuse(send, HTTPStatus.SERVICE_UNAVAILABLE, _TOO_MANY)
+                        await self._refuse_more(send, owner)
                         return None
         if session is None or session.owner != owner:
             await _refuse(send, HTTPStatus.NOT_FOUND, _UNKNOWN)
@@ -366,7 +376,7 @@ def _opens(message: JSONRPCRequest, given: Given) -> bool:
 
 def _owner(scope: Scope) -> Owner:
     """Return whose a request is, as the door has found it."""
-    return scope.get(OWNER, NOBODY)
+    return scope.get(OWNER, OPERATORS)
 
 
 def _until(scope: Scope) -> float | None:

@@ -16,8 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from aggregator.upstream.allowances import Allowances
 from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
+from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.proxies import PEER
 from aggregator.upstream.http.refusal import Refusal
+from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.identity import IDENTITY
 
@@ -93,11 +95,13 @@ class Guard:
         *,
         open_paths: Iterable[str] = (),
         strangers: Strangers | None = None,
+        regulars: Regulars | None = None,
     ) -> None:
         self._app = app
         self._admission = admission
         self._allowances = allowances
         self._strangers = strangers
+        self._regulars = regulars
         self._policy = policy
         self._open_paths = frozenset(open_paths)
         self._told = set[str]()
@@ -118,11 +122,26 @@ class Guard:
                 scope[IDENTITY] = judged
                 if self._strangers is not None and scope.get("client"):
                     self._strangers.release(scope.get(PEER) or scope["client"])
-        if found is None:
+        if found is None and self._regulars is not None and IDENTITY in scope:
+            await self._let_in(self._regulars, scope, receive, send)
+        elif found is None:
             await self._app(scope, receive, send)
         else:
-            self._tell(found)
-            await found.response()(scope, receive, send)
+            await self._refuse(found, scope, receive, send)
+
+    async def _let_in(self, regulars: Regulars, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer somebody, unless it has more under way than its share of connections."""
+        # What a gateway has is not the client's, and may be the next one's.
+        connection = None if PEER in scope else presence(scope)
+        with regulars.taken(scope[IDENTITY].holder, connection) as has_room:
+            if has_room:
+                await self._app(scope, receive, send)
+                return
+        await self._refuse(_no_share(regulars.share), scope, receive, send)
+
+    async def _refuse(self, found: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+        self._tell(found)
+        await found.response()(scope, receive, send)
 
     def _is_open(self, path: str) -> bool:
         """Whether whoever asks for it may know."""
@@ -142,6 +161,17 @@ def _too_many(seconds: float) -> Refusal:
         "You have been told to wait",
         "it is of an identity that goes on calling after it was told that these are too many",
         retry_after=ceil(seconds),
+    )
+
+
+def _no_share(most: int) -> Refusal:
+    """Refuse somebody who has taken all that one may have."""
+    return Refusal(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        f"You have {most} requests and streams open here, and nobody may have more: close some",
+        f"it is of an identity that has {most} requests and streams open, its share of them",
+        hangs_up=True,
+        retry_after=1,
     )
 
 

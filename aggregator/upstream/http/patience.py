@@ -62,7 +62,7 @@ class Vigil:
     def __init__(
         self, protocol: "_Connected", manners: Manners, is_answering: Callable[[], bool]
     ) -> None:
-        self.presence = Presence()
+        self.presence = Presence(protocol.transport.close)
         self._protocol = protocol
         self._manners = manners
         self._is_answering = is_answering

@@ -14,21 +14,31 @@ class Presence:
     KEY = "aggregator.presence"
     """What it is called in the state of a request."""
 
-    def __init__(self) -> None:
-        self._has_gone = False
+    def __init__(self, leave: Callable[[], None] = lambda: None) -> None:
+        self.leave = leave
+        """Closes the connection."""
+        self.has_gone = False
+        """Whether it is closed."""
         self._on_gone: Gone | None = None
+        self._noted_by: Callable[[Presence], None] | None = None
 
     def go(self) -> None:
         """Take note that the connection is closed."""
-        self._has_gone = True
+        self.has_gone = True
         if self._on_gone is not None:
             self._on_gone()
+        if self._noted_by is not None:
+            self._noted_by(self)
+
+    def note(self, by: "Callable[[Presence], None]") -> None:
+        """Have somebody told when the connection is closed, whatever is asked on it."""
+        self._noted_by = by
 
     @contextmanager
     def telling(self, on_gone: Gone) -> Generator[None, None, None]:
         """Have it told at once if the client goes during the block, or has gone before."""
         self._on_gone = on_gone
-        if self._has_gone:
+        if self.has_gone:
             on_gone()
         try:
             yield

@@ -23,6 +23,7 @@ from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
 from aggregator.upstream.http.porch import HANDSHAKE_TIME, Porch
 from aggregator.upstream.http.proxies import Behind, Network
+from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.hearing import Hearing
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
@@ -131,6 +132,8 @@ class Listener:
         )
         files = limit()
         strangers = Strangers.among(files)
+        # The other half is for servers, and for whatever else has to be opened.
+        most = min(MAX_CONNECTIONS, files // 2)
         admission = Admission(self._token, access.keys, look)
         guard = Guard(
             site,
@@ -139,14 +142,13 @@ class Listener:
             upstream.allowances,
             open_paths=site.open_paths,
             strangers=strangers,
+            regulars=Regulars.among(most),
         )
         protocol = impatient(access.patience, strangers, is_fast=access.is_fast)
         seconds = min(access.patience, HANDSHAKE_TIME)
         secure = access.certificate and Porch(
             protocol, access.certificate.context, strangers, seconds
         )
-        # The other half is for servers, and for whatever else has to be opened.
-        most = min(MAX_CONNECTIONS, files // 2)
         backlog = max(1, min(BACKLOG, strangers.most // 2))
         app = Behind(guard, access.proxies) if access.proxies else guard
         server = _Server(_settings(app, secure or protocol, most, backlog))

@@ -5,6 +5,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+SHARE = 4
+"""The part of all sessions that one identity may have is one in so many."""
 MAX_OPENING = 100
 """Sessions that there may be beside the most there are to be, while none of them is idle."""
 
@@ -16,6 +18,12 @@ class Owner(NamedTuple):
     """What it was begun to see."""
     grant: str = ""
     """The key of the identity that it was begun by; none for whoever runs us."""
+    holder: str = ""
+    """Whom it is counted for, whichever program it was begun by."""
+
+
+OPERATORS = Owner()
+"""Of whoever runs us."""
 
 
 class Endable(Protocol):
@@ -57,6 +65,8 @@ class Sessions(Generic[S]):
 
     def __init__(self, most: int) -> None:
         self._most = most
+        self.share = max(1, most // SHARE)
+        """How many of them one identity may have; whoever runs us may have all."""
         self._known: dict[str, S] = {}
         self._idle: dict[str, S] = {}
 
@@ -71,15 +81,28 @@ class Sessions(Generic[S]):
         """Return all there are."""
         return tuple(self._known.values())
 
-    def make_room(self) -> bool:
+    def make_room(self, owner: Owner = OPERATORS) -> bool:
         """End the one that has been idle longest if there are too many; say if there is room.
 
-        Whoever has most of them makes room: nobody loses theirs because another opens many.
+        Who has a share makes room in it, and otherwise whoever has most of them: nobody loses
+        theirs because another opens many.
         """
+        while self.has_its_share(owner):
+            mine = (each for each in self._idle.values() if each.owner.holder == owner.holder)
+            if (idle := next(mine, None)) is None:
+                return False
+            self.end(idle)
         while len(self._known) >= self._most and self._idle:
-            number = Counter(each.owner.grant for each in self._known.values())
-            self.end(max(self._idle.values(), key=lambda each: number[each.owner.grant]))
+            number = Counter(each.owner.holder for each in self._known.values())
+            self.end(max(self._idle.values(), key=lambda each: number[each.owner.holder]))
         return len(self._known) < self._most + MAX_OPENING
+
+    def has_its_share(self, owner: Owner) -> bool:
+        """Whether somebody has as many as one identity may have."""
+        if not owner.holder:
+            return False
+        own = sum(each.owner.holder == owner.holder for each in self._known.values())
+        return own >= self.share
 
     def begin(self, session: S) -> None:
         """Take a new one."""

@@ -129,7 +129,7 @@ class Site:
             return chosen
         if chosen is None:
             return {**scope, "path": ""}
-        owner = Owner(chosen.profile, identity.key)
+        owner = Owner(chosen.profile, identity.key, identity.holder)
         return {**scope, "path": PROTOCOL, PROFILE: chosen.profile, OWNER: owner}
 
     def part_with(self, grants: Collection[str]) -> None:

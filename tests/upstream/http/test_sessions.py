@@ -81,7 +81,7 @@ class Plain:
 
     def __init__(self, key: str, grant: str = "") -> None:
         self.key = key
-        self.owner = Owner(None, grant)
+        self.owner = Owner(None, grant, grant)
         self.uses = 0
         self.has_ended = False
 

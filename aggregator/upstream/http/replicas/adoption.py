@@ -54,7 +54,7 @@ class Adoption:
     async def find(self, key: str, owner: Owner) -> Adopted | None:
         """Return what a session of this owner is opened by, if it can be."""
         found = None if key in self._ended else read_pass(key, self._wax, self._clock)
-        if found is None or found.owner != owner:
+        if found is None or found.owner != Owner(owner.profile, owner.grant):
             return None
         recalled = Recalled()
         if self._mail is not None:

@@ -55,7 +55,7 @@ def write_pass(
         "version": introduction.version,
         "client": [client.client_info.name[:MAX_NAME], client.client_info.version[:MAX_NAME]],
         "can": _brief(client.capabilities.model_dump(by_alias=True, exclude_none=True)),
-        "owner": list(owner),
+        "owner": [owner.profile, owner.grant],
     }
     return written(wax.close(SESSION, json.dumps(said, separators=(",", ":")).encode()))
 
