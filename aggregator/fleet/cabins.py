@@ -34,6 +34,18 @@ LISTED = 0.1
 """Seconds that a process runs which was started only to see what it offers."""
 
 
+class Tenure(Protocol):
+    """What of all processes that serve its clients only one may have."""
+
+    def is_used(self) -> bool:
+        """Whether it is of use still."""
+        ...
+
+    def lose(self) -> None:
+        """End it, since another has it now."""
+        ...
+
+
 class Resident(Protocol):
     """A client that may have processes of its own, and how it is reached outside of a call."""
 
@@ -57,8 +69,8 @@ class Resident(Protocol):
         """Whether we are told when it leaves."""
         ...
 
-    async def claim(self, server: ServerName, /) -> None:
-        """See to it that a process of its own may be begun here.
+    async def claim(self, server: ServerName, tenure: Tenure, /) -> None:
+        """See to it that a process of its own may be begun here, and kept while it is used.
 
         Raises:
             AggregatorError: It may not.
@@ -227,9 +239,15 @@ class Cabins:
             ElsewhereError: Its processes are in another replica.
         """
         if (cabin := self.find(server.name, resident.key)) is None:
-            await resident.claim(server.name)
+            await resident.claim(server.name, _Tenancy(self, server.name, resident.key))
             cabin = self.find(server.name, resident.key) or self._begin(server, resident)
         await cabin.until_ready(self._changed)
+
+    def give_up(self, server: ServerName, key: Hashable) -> None:
+        """End the process that a client has of a server, since it has one elsewhere."""
+        if (cabin := self.find(server, key)) is not None:
+            logger.warning("stopped, since its client has one elsewhere", extra={"server": server})
+            self._end(cabin)
 
     def leave(self, key: Hashable) -> None:
         """End all processes of a client that has left."""
@@ -310,6 +328,21 @@ class Cabins:
     def _forget(self, cabin: Cabin) -> None:
         del self._taken[cabin.name, cabin.resident.key]
         self._held.change(cabin.resident.party, -1)
+
+
+class _Tenancy:
+    """That a client has its process of a server here, and nowhere else."""
+
+    def __init__(self, cabins: Cabins, server: ServerName, key: Hashable) -> None:
+        self._cabins = cabins
+        self._server = server
+        self._key = key
+
+    def is_used(self) -> bool:
+        return self._cabins.find(self._server, self._key) is not None
+
+    def lose(self) -> None:
+        self._cabins.give_up(self._server, self._key)
 
 
 def as_own(server: ServerConfig) -> ServerConfig:

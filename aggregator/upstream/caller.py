@@ -89,13 +89,24 @@ class ContextCaller:
         request, conversation = self._ctx.request, self._conversation
         if request is None:
             return _key(self._ctx) or None
-        # Nothing is known of it but where it comes from and who it says it is.
-        address = request.client.host if request.client else ""
-        client = address, self.principal, conversation.client
+        client = self._origin
         if self.identity.holder:
             session = conversation if conversation.has_memory else client
             return Session(self.identity.holder, session)
         return Session(client, conversation) if conversation.has_memory else client
+
+    @property
+    def whose(self) -> str:
+        """What tells its client from others at every replica: its session, or its origin."""
+        session = session_key(self._ctx)
+        return " ".join(self._origin) if session is None else session
+
+    @cached_property
+    def _origin(self) -> tuple[str, str, str]:
+        """All that is known of a client over HTTP: where it comes from and who it says it is."""
+        request = self._ctx.request
+        address = request.client.host if request is not None and request.client else ""
+        return address, self.principal, self._conversation.client
 
     def is_near(self) -> bool:
         """Whether the client is on this machine."""

@@ -10,6 +10,7 @@ from aggregator.basics.json import JsonObject
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
 from aggregator.config.values import MAX_LOADED
+from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName, ToolName
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.links import Links
@@ -34,7 +35,11 @@ class Loading:
         return bool(self.added or self.dropped)
 
 
-async def _anything(_server: ServerName) -> None:
+Claim = Callable[[ServerName, str, Tenure], Awaitable[None]]
+"""Sees to it that somebody may have a process of a server, for as long as that is used."""
+
+
+async def _anything(_server: ServerName, _who: str, _tenure: Tenure) -> None:
     """Let a client have processes of its own here."""
 
 
@@ -63,7 +68,7 @@ class Conversation:
     """What it sees; nothing stands for everything."""
     sees: Callable[[ServerName], bool] = lambda _server: True
     """Says whether a server exists for it."""
-    claim: Callable[[ServerName], Awaitable[None]] = _anything
+    claim: Claim = _anything
     """Sees to it that a process of its own may be begun here, or raises why not."""
     share: Callable[[Sequence[str]], None] = share_nothing
     """Tells others who may serve it what it has loaded."""

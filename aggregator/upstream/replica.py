@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from aggregator.errors import ElsewhereError, ServerUnavailableError
+from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName
 from aggregator.upstream.seal import Sealer, Wax
 
@@ -22,6 +23,10 @@ class Post(Protocol):
 
     def loaded(self, session: str, names: Sequence[str], /) -> None:
         """Say what the searches of a session have loaded."""
+        ...
+
+    async def lease(self, what: str, tenure: Tenure, home: str | None, /) -> str | None:
+        """Have what only one replica may have; return which has it, if that can be known."""
         ...
 
     def changed(self, profile: str | None, what: str, /) -> None:
@@ -56,18 +61,25 @@ class Replica:
         """Whether no list may grow, since nobody else would know of it."""
         return not self.is_alone and self.post is None
 
-    async def claim(self, server: ServerName, home: str | None) -> None:
+    async def claim(
+        self, server: ServerName, who: str, tenure: Tenure, *, home: str | None
+    ) -> None:
         """See to it that a process of a client's own may be begun here.
 
+        It is where the client first needs it; where no store says so, where the client is at home.
+
         Raises:
-            ElsewhereError: The client is at home in another replica.
-            ServerUnavailableError: It is at home in none.
+            ElsewhereError: It is at another replica.
+            ServerUnavailableError: It can be at none.
         """
-        if self.is_alone or home == self.name:
+        if self.is_alone:
             return
+        if self.post is not None:
+            home = await self.post.lease(f"{server} {who}", tenure, home)
         if home is None:
             raise ServerUnavailableError(server, UNSETTLED)
-        raise ElsewhereError(f"the process that this session has of `{server}`", home)
+        if home != self.name:
+            raise ElsewhereError(f"the process that this client has of `{server}`", home)
 
 
 ALONE = Replica()

@@ -6,6 +6,7 @@ from typing import Any
 from aggregator.basics.json import JsonObject
 from aggregator.downstream.places import Party
 from aggregator.downstream.questions import refuse, telling_of_roots
+from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import ContextCaller
@@ -26,6 +27,7 @@ class ClientResident:
         self._audience = audience
         self._declared = caller.capabilities
         self.party: Party = caller.party
+        self._whose = caller.whose
         self.key: Hashable = conversation.watcher if conversation.has_memory else self.party
 
     @property
@@ -45,14 +47,14 @@ class ClientResident:
         """Whether it has left."""
         return self._conversation.has_left
 
-    async def claim(self, server: ServerName, /) -> None:
+    async def claim(self, server: ServerName, tenure: Tenure, /) -> None:
         """See to it that a process of its own may be begun here.
 
         Raises:
             ElsewhereError: Its processes are in another replica.
             ServerUnavailableError: It can have none.
         """
-        await self._conversation.claim(server)
+        await self._conversation.claim(server, self._whose, tenure)
 
     def watched(self, server: ServerName) -> frozenset[str]:
         """Return which resources of a server it watches."""

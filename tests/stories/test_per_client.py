@@ -411,7 +411,7 @@ async def test_nothing_is_begun_for_a_client_that_has_left() -> None:
         key = party = "gone"
         is_seen_off = has_left = True
 
-        async def claim(self, _server: ServerName) -> None:
+        async def claim(self, *_: object) -> None:
             """Be at home here."""
 
     async with shared(Pads()) as upstream:

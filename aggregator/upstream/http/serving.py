@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,19 +157,17 @@ class Listener:
             async with site.endpoint.open(), anyio.create_task_group() as group:
                 group.start_soon(_serve, server, self._socket, stop, secure)
                 self.greet()
-                async with anyio.create_task_group() as watching:
-                    watching.start_soon(_follow, access, site, look)
-                    watching.start_soon(admission.run)
-                    if access.common is not None and access.common.mail is not None:
-                        mail, keys = access.common.mail, access.keys
-                        hearing = Hearing(mail, site.endpoint, upstream, keys)
-                        watching.start_soon(hearing.run)
-                    await stop.wait()
-                    watching.cancel_scope.cancel()
-                if access.notice:
-                    site.give_notice()
-                    await anyio.sleep(access.notice)
-                await site.drain(access.drain_time)
+                # What others tell concerns calls that are under way, too, until these have ended.
+                async with _hearing(access, site, upstream):
+                    async with anyio.create_task_group() as watching:
+                        watching.start_soon(_follow, access, site, look)
+                        watching.start_soon(admission.run)
+                        await stop.wait()
+                        watching.cancel_scope.cancel()
+                    if access.notice:
+                        site.give_notice()
+                        await anyio.sleep(access.notice)
+                    await site.drain(access.drain_time)
                 server.should_exit = True
 
     def _look(self, upstream: Upstream) -> Callable[[], Http]:
@@ -238,6 +236,14 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+def _hearing(access: Access, site: Site, upstream: Upstream) -> AbstractAsyncContextManager[None]:
+    """Return what is open for as long as other replicas are heard, if there are any."""
+    mail = access.common and access.common.mail
+    if mail is None:
+        return nullcontext()
+    return Hearing(mail, site.endpoint, upstream, access.keys).open()
 
 
 async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:

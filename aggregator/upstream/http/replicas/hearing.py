@@ -1,7 +1,8 @@
 """What one replica does about what the others tell it."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 
 import anyio
 from mcp_types import JSONRPCError, JSONRPCResponse
@@ -37,11 +38,18 @@ class Hearing:
             "answered": self._answered,
         }
 
-    async def run(self) -> None:
-        """Hear, and tell, until cancelled."""
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None, None]:
+        """Hear, and tell, for the length of the block."""
         async with anyio.create_task_group() as group:
+            group.start_soon(self._mail.run, self._hear, self._catch_up)
             group.start_soon(self._counting.run)
-            await self._mail.run(self._hear, self._catch_up)
+            group.start_soon(self._mail.leases.run)
+            try:
+                yield
+            finally:
+                await self._mail.leases.let_go()
+                group.cancel_scope.cancel()
 
     async def _hear(self, message: JsonObject) -> None:
         try:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 from mcp_types import JSONRPCError, JSONRPCResponse
 
 from aggregator.basics.json import JsonObject, items
+from aggregator.fleet.cabins import Tenure
+from aggregator.upstream.http.replicas.leases import Leases
 
 KEPT = 7 * 86_400.0
 """Seconds that it is remembered of a session: no longer than its id opens it."""
@@ -44,6 +46,14 @@ class Box(Protocol):
         """Return what is kept; an empty text for what is there and cannot be read."""
         ...
 
+    async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
+        """Have something if nobody else has; return who has it, if that can be known."""
+        ...
+
+    async def release(self, key: str, holder: str, /) -> None:
+        """Let others have what is ours."""
+        ...
+
     async def run(
         self, hear: Callable[[JsonObject], Awaitable[None]], catch_up: Callable[[], Awaitable[None]]
     ) -> None:
@@ -64,6 +74,8 @@ class Mail:
     def __init__(self, box: Box, name: str) -> None:
         self._box = box
         self.name = name
+        self.leases = Leases(box, name)
+        """What only this replica has."""
 
     @property
     def is_up(self) -> bool:
@@ -132,6 +144,10 @@ class Mail:
     def spent(self, holders: Mapping[str, Any], *, wants: bool = False) -> bool:
         """Say what was let through here for each identity; others answer who wants to know."""
         return self.is_up and self._tell("spent", holders={**holders}, wants=wants)
+
+    async def lease(self, what: str, tenure: Tenure, home: str | None) -> str | None:
+        """Have what only one replica may have; return which has it, if that can be known."""
+        return await self.leases.lease(what, tenure, home)
 
     def changed(self, profile: str | None, what: str) -> None:
         """Say that clients of a profile that listen elsewhere would get another list here."""

@@ -9,7 +9,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 import anyio
@@ -17,6 +17,7 @@ import anyio.lowlevel
 import coredis
 from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
+from coredis.tokens import PureToken
 
 from aggregator.basics.json import JsonObject, is_array, is_object
 from aggregator.basics.signals import Signal
@@ -121,6 +122,34 @@ class Store:
             return [self._read(*each) for each in zip(keys, found, strict=True)]
         except _FAILURES:
             return nothing
+
+    async def claim(self, key: str, holder: str, seconds: float) -> str | None:
+        """Have something for a while if nobody else has; return who has it, if that is known."""
+        client, named = self._client, self._named(key)
+        if client is None:
+            return None
+        self.operations += 1
+        mine = self._wax.close(KEPT, json.dumps([key, holder]).encode())
+        try:
+            with anyio.fail_after(ANSWER_TIME):
+                if await client.set(named, mine, condition=PureToken.NX, ex=int(seconds)):
+                    return holder
+                found = self._read(key, await client.get(named))
+                if found == holder:
+                    await client.set(named, mine, condition=PureToken.XX, ex=int(seconds))
+        except _FAILURES:
+            return None
+        return found or None
+
+    async def release(self, key: str, holder: str) -> None:
+        """Let others have what is this one's."""
+        client, named = self._client, self._named(key)
+        if client is None:
+            return
+        self.operations += 1
+        with suppress(*_FAILURES), anyio.fail_after(ANSWER_TIME):
+            if self._read(key, await client.get(named)) == holder:
+                await client.delete([named])
 
     def _read(self, key: str, found: object) -> str | None:
         said = None if found is None else self._opened(KEPT, found)

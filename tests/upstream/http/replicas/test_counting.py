@@ -38,6 +38,12 @@ class Street:
     async def look(self, *keys: str) -> Sequence[str | None]:
         raise NotImplementedError
 
+    async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
+        raise NotImplementedError
+
+    async def release(self, key: str, holder: str, /) -> None:
+        raise NotImplementedError
+
     async def run(
         self, hear: Callable[[JsonObject], Awaitable[None]], catch_up: Callable[[], Awaitable[None]]
     ) -> None:

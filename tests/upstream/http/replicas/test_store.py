@@ -253,6 +253,27 @@ async def test_what_an_identity_may_ask_holds_for_all_replicas_together(
         group.cancel_scope.cancel()
 
 
+async def test_a_process_of_its_own_is_where_its_client_first_needs_it(
+    tmp_path: Path, store: Storehouse
+) -> None:
+    own: dict[str, Any] = {"is_shared": True, "one": {"per_client": True}}
+    request = modern("tools/call", {"name": "one__plain", "arguments": {}}, mcp_name="one__plain")
+    async with pair(plain, tmp_path, store=store.url, **own) as (one, two, client):
+        session = await begin(client, one)
+        here = [await say(client, two, call("one__plain"), session)]
+        elsewhere = [await say(client, one, call("one__plain"), session)]
+        here += [await say(client, two, call("one__plain"), session)]
+        here += [await client.post(one.url, **request)]
+        elsewhere += [await client.post(two.url, **request)]
+        here += [await client.post(one.url, **request)]
+
+    assert [each.json()["result"]["content"][0]["text"] for each in here] == ["plain: {}"] * 4
+    assert [each.status_code for each in elsewhere] == [503, 503]
+    assert all("retry-after" in each.headers for each in elsewhere)
+    facts = [each.json()["error"]["data"]["aggregator/error"] for each in elsewhere]
+    assert [each["replica"] for each in facts] == ["two", "one"]
+
+
 async def operations(store: Storehouse) -> int:
     """Return how many commands the store has taken from replicas, by its own count."""
     async with coredis.Redis.from_url(store.url) as direct:
