@@ -71,8 +71,8 @@ class Reader:
             self._rest_size += len(piece)
             if b"\n" not in piece and b"\r" not in piece:
                 return []
-        *whole, rest = b"".join(self._rest).split(b"\n")
-        lines = [each for line in whole for each in _returned(line.removesuffix(b"\r"))]
+        *whole, rest = _cut(self._rest)
+        lines = [each for line in whole for each in _returned(line)]
         if b"\r" in rest:
             *more, last = rest.split(b"\r")
             # The other half of a line break may be in the next piece.
@@ -113,6 +113,23 @@ class Reader:
     def _check(self, size: int) -> None:
         if size > self._limit:
             raise httpx2.SSEError(f"an event has more than {self._limit:,} bytes")
+
+
+def _cut(pieces: list[bytes]) -> list[bytes]:
+    """Return what stands between line breaks, of which there are none but in the last piece.
+
+    A long line comes in many pieces, so it is neither looked through nor copied more than once.
+    """
+    *before, piece = pieces or [END]
+    end = piece.find(b"\n")
+    if end < 0:
+        return [b"".join(pieces)]
+    first = b"".join((*before, piece[:end].removesuffix(b"\r")))
+    # The other half of its break may have been the end of the piece before.
+    first = first.removesuffix(b"\r") if end == 0 else first
+    last = piece.rfind(b"\n")
+    between = piece[end + 1 : last].split(b"\n") if last > end else []
+    return [first, *(line.removesuffix(b"\r") for line in between), piece[last + 1 :]]
 
 
 def _returned(line: bytes) -> list[bytes]:
