@@ -26,6 +26,7 @@ from pydantic_core import from_json
 
 from aggregator.basics.effort import finished
 from aggregator.basics.json import is_array, is_plain_object
+from aggregator.jsonrpc import verbatim
 from aggregator.jsonrpc.framing import Overlong
 from aggregator.jsonrpc.salvage import salvage_id
 from aggregator.jsonrpc.weight import UNWEIGHED_BYTES, weighing
@@ -80,15 +81,31 @@ def decoding(line: bytes | Overlong, limit: int) -> Generator[None, None, Sequen
         if not begun.startswith(OPENING):
             return [Noise(line)]
         line = begun
-    if not (yield from weighing(line, limit)):
-        return [_refused(line, line, _too_heavy(len(line)))]
-    if len(line) > UNWEIGHED_BYTES:
-        yield
+    # Less than that can be parsed whatever it is.
+    if len(line) >= verbatim.LEAST_BYTES:
+        found = yield from _large(line, limit)
+        if found is not None:
+            return found
     try:
         value = _parsed(line)
     except ValueError:
         return (yield from _repaired(line, limit))
     return _messages(value, line)
+
+
+def _large(line: bytes, limit: int) -> Generator[None, None, Sequence[Decoded] | None]:
+    """Return what a large line says if it is mostly text, or too much; nothing of any other."""
+    if len(line) <= verbatim.MOST_BYTES:
+        if len(line) > UNWEIGHED_BYTES:
+            yield
+        # It weighs no more than its strings.
+        if (value := verbatim.parsed(line)) is not None:
+            return _messages(value, line)
+    if not (yield from weighing(line, limit)):
+        return [_refused(line, line, _too_heavy(len(line)))]
+    if len(line) > UNWEIGHED_BYTES:
+        yield
+    return None
 
 
 def _parsed(line: bytes | str) -> object:
