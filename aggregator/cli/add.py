@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         where = "there" if entry["command"].startswith("/") else "on your PATH"
         environment.warn(f"`{entry['command']}` is not {where}")
     environment.note(
-        f"`{options.name}` is in `{target}`; "
+        f"`{options.name}` is in `{environment.known_as(target)}`; "
         f"`aggregator inspect {options.name}{place(options)}` shows what it offers"
     )
     tell_unused(replaced, target, environment)

@@ -44,4 +44,4 @@ def read_config(
 
 def tell_file(path: Path, environment: Environment) -> None:
     """Say which of the files that there may be is used."""
-    environment.note(f"Using `{path}`")
+    environment.note(f"Using `{environment.known_as(path)}`")

@@ -110,6 +110,12 @@ class Environment:
             raise CommandError(f"the variable `{name}` is not set, so no home directory is known")
         return Path(home)
 
+    def known_as(self, path: Path) -> str:
+        """Return what a person calls a file; a program gets its whole path."""
+        home = Path(self.variables.get("HOME") or "/")
+        is_own = self.stderr.isatty() and home != Path("/") and path.is_relative_to(home)
+        return f"~/{path.relative_to(home)}" if is_own else str(path)
+
     def say(self, text: str) -> None:
         """Write a result, at once: what follows may take long."""
         print(self._legible(text), file=self.stdout, flush=True)
@@ -126,13 +132,13 @@ class Environment:
 
     def note(self, text: str, end: str = "\n") -> None:
         """Write what a person may want to know beside the result."""
-        print(self._legible(text), end=end, file=self.stderr, flush=True)
+        self._put(self._wrapped(text), end)
 
     def complain(self, problem: str, hint: str | None = None) -> None:
         """Write what went wrong and, if there is something to do about it, what."""
         self._tell("error:", "red", problem)
         if hint:
-            self.note(f"\n{self._wrapped(f'hint: {hint}')}")
+            self.note(f"\nhint: {hint}")
 
     def warn(self, text: str) -> None:
         """Write what works but may not be meant."""
@@ -206,13 +212,18 @@ class Environment:
         # What it quotes may have lines of its own, which must not pass for others of ours.
         whole = on_its_lines(text).replace("\n", "\n  ")
         told = self._wrapped(f"{kind} {whole}").removeprefix(kind)
-        self.note(self.paint(kind, colour, self.stderr) + told)
+        self._put(self.paint(kind, colour, self.stderr) + told)
+
+    def _put(self, text: str, end: str = "\n") -> None:
+        print(self._legible(text), end=end, file=self.stderr, flush=True)
 
     def _wrapped(self, text: str) -> str:
         """Wrap at words what a terminal would break anywhere; a program reads whole lines."""
         if not self.stderr.isatty():
             return text
-        return fill(text, min(self.width(self.stderr), READABLE), hanging="  ")
+        # Behind a question there is room for the answer.
+        space = text[len(text.rstrip(" ")) :]
+        return fill(text, min(self.width(self.stderr), READABLE), hanging="  ") + space
 
     def _shows_colours(self, stream: TextIO) -> bool:
         unwanted = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"

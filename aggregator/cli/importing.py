@@ -29,16 +29,17 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         tell(plan, environment)
         show(plan.changes, plan.secrets, environment)
     if not plan.changes:
-        environment.note(f"Nothing is to be changed in `{target}`")
+        environment.note(f"Nothing is to be changed in `{environment.known_as(target)}`")
         return ExitStatus.FINE if plan.same or not servers else ExitStatus.ERROR
     if options.json and not options.yes:
         return ExitStatus.FINE
-    if not options.yes and not environment.agrees(f"Write `{target}`?"):
+    if not options.yes and not environment.agrees(f"Write `{environment.known_as(target)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
     checked = f" --config {shlex.quote(options.into)}" if options.into else ""
-    environment.note(f"Wrote `{target}`; `aggregator check{checked}` tells whether all is well")
+    wrote = f"Wrote `{environment.known_as(target)}`"
+    environment.note(f"{wrote}; `aggregator check{checked}` tells whether all is well")
     return ExitStatus.FINE
 
 

@@ -117,7 +117,7 @@ def _install(
         return ExitStatus.FINE
     kept = to_keep(changes, file, options.name, record)
     show(changes, _secrets(file.path), environment)
-    if not options.yes and not environment.agrees(f"Write `{file.path}`?"):
+    if not options.yes and not environment.agrees(f"Write `{environment.known_as(file.path)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     check(changes)
@@ -126,7 +126,7 @@ def _install(
     undoing = undo_command(client, options.scope, options.name)
     environment.note(
         f"{_promised(client, config, options, environment)}\n"
-        f"Backups are in `{record.folder}`; `{undoing}` restores them"
+        f"Backups are in `{environment.known_as(record.folder)}`; `{undoing}` restores them"
     )
     _tell_shared(file, options, environment)
     _tell_kept(client, file, options, environment)
@@ -197,7 +197,7 @@ def _promised(
         )
     text = (
         f"{client.title} starts the aggregator as `{options.name}` from its next start on, "
-        f"with `{config}`"
+        f"with `{environment.known_as(config)}`"
     )
     if not _is_shared(client, options, environment):
         return text

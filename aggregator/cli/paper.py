@@ -3,6 +3,7 @@
 A character is as wide as terminals draw it, and text that came from elsewhere stays on its line.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
@@ -14,6 +15,8 @@ Style = Callable[[str, Colour], str]
 READABLE = 100
 """Columns beyond which prose is hard to follow; also what a page has where nobody looks."""
 
+_WORD = re.compile(r"(?:`[^`]*`|\S)+")
+"""A word, or what stands in backticks with what is written against them."""
 _EMOJI_SIGN = "\ufe0f"
 _JAMO = range(0x1160, 0x1200)
 """Vowels and finals of Korean, which are drawn into the syllable before them."""
@@ -64,7 +67,7 @@ def _wrapped(text: str, width: int, indent: str, hanging: str) -> Iterator[str]:
         return
     indent, hanging = indent + own, hanging + own
     line, is_begun = indent, False
-    for gap, piece in _pieces(text):
+    for gap, piece in _pieces(text, width - width_of(hanging)):
         longer = f"{line}{gap if is_begun else ''}{piece}"
         if is_begun and width_of(longer) > width:
             yield line
@@ -73,9 +76,9 @@ def _wrapped(text: str, width: int, indent: str, hanging: str) -> Iterator[str]:
     yield line
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
+def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
     """Yield what must stay together, each with the space before it."""
-    for word in text.split():
+    for word in _words(text, room):
         gap, piece = " ", ""
         for each in word:
             if piece and _may_part(piece[-1], each):
@@ -83,6 +86,12 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
                 gap, piece = "", ""
             piece += each
         yield gap, piece
+
+
+def _words(text: str, room: int) -> Iterator[str]:
+    """Yield the words of a text; a command in backticks is one where a line has room for it."""
+    for word in _WORD.findall(text):
+        yield from (word,) if width_of(word) <= room else word.split()
 
 
 def _may_part(before: str, after: str) -> bool:

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     change = edited(target, drop, environment)
     show([change], secrets_in(tree), environment)
     make([change])
-    environment.note(f"`{name}` is no longer in `{target}`")
+    environment.note(f"`{name}` is no longer in `{environment.known_as(target)}`")
     tell_unused(found(tree, (section, name)), target, environment)
     return ExitStatus.FINE
 

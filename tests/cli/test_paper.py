@@ -54,6 +54,9 @@ def test_a_text_is_cut_to_the_room_there_is(text: str, room: int, kept: str) -> 
         ("first\nsecond", ["first", "second"]),
         ("  own indentation", ["  own", "    indentation"]),
         ("two  gaps", ["two  gaps"]),
+        ("type `do it`, then", ["type", "  `do it`,", "  then"]),
+        ("type `do it all` now", ["type `do", "  it all`", "  now"]),
+        ("a ` b c d e f", ["a ` b c d", "  e f"]),
     ],
 )
 def test_a_text_is_wrapped_at_words(text: str, lines: list[str]) -> None:

@@ -1,11 +1,12 @@
 """What is seen in windows of different widths."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from aggregator.cli.paper import width_of
-from tests.cli.shell import Shell, faulty
+from tests.cli.shell import Shell, Terminal, faulty
 from tests.cli.window import Window, plain
 
 SERVERS = "".join(
@@ -71,3 +72,40 @@ def test_help_is_wrapped_at_words(shell: Shell, columns: str, command: list[str]
     assert set(text.partition("examples:")[2].split()) == set(
         wide.partition("examples:")[2].split()
     )
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_what_is_said_beside_results_is_wrapped_at_words(shell: Shell, columns: int) -> None:
+    shell.terminal, shell.variables = True, {"COLUMNS": str(columns)}
+    shell.give("cursor")
+    commands = [
+        ("init", "--yes"),
+        ("add", "a-server-with-a-long-name", "--", "a-program-that-is-not-here-at-all", "--port"),
+        ("import", "cursor", "--yes"),
+        ("install", "cursor", "--yes"),
+        ("install", "cursor", "--undo", "--yes"),
+        ("check", "nothing-of-this-name"),
+        ("remove", "a-server-with-a-long-name"),
+    ]
+
+    said = [shell.run(*command).err for command in commands]
+
+    lines = [line for text in said for line in plain(text).splitlines()]
+    assert len(lines) > 12
+    # What has no place to break, as a path, is broken by the terminal.
+    assert all(width_of(line) <= columns or " " not in line.strip() for line in lines), lines
+    assert all(each in "\n".join(lines) for each in ("Using `~/", "Wrote `~/", "Backups are in"))
+
+
+def test_a_question_is_wrapped_and_has_room_behind_it(shell: Shell) -> None:
+    shell.variables = {"COLUMNS": "40"}
+    out, err = Terminal(), Terminal()
+    person = replace(shell.environment(out, err), stdin=Terminal("y\n"))
+
+    assert person.agrees("Take over `github`, `playwright`, `memory` and 2 more of Claude Code?")
+
+    assert err.getvalue().split("\n") == [
+        "Take over `github`, `playwright`,",
+        "  `memory` and 2 more of Claude Code?",
+        "  [y/N] ",
+    ]
