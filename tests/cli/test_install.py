@@ -201,6 +201,29 @@ def test_a_folder_of_the_project_goes_with_its_only_file(shell: Shell) -> None:
     assert [path.name for path in shell.project.iterdir()] == ["servers.yaml"]
 
 
+def test_a_folder_that_was_there_stays_when_it_is_empty_again(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    (shell.home / ".cursor").mkdir()
+
+    for _twice in range(2):
+        shell.run("install", "cursor", "--yes")
+    assert shell.run("install", "cursor", "--undo", "--yes").status is ExitStatus.FINE
+
+    assert [*(shell.home / ".cursor").iterdir()] == []
+
+
+@pytest.mark.parametrize("client", ["cursor", "zed", "goose"])
+def test_folders_that_were_made_go_with_their_only_file(shell: Shell, client: str) -> None:
+    shell.write_servers(SERVERS)
+    before = {*shell.home.rglob("*")}
+
+    shell.run("install", client, "--yes")
+    assert shell.run("install", client, "--undo", "--yes").status is ExitStatus.FINE
+
+    left = {*shell.home.rglob("*")} - before
+    assert all(each.is_relative_to(shell.home / ".local") for each in left)
+
+
 @pytest.mark.parametrize(
     ("client", "begins"),
     [

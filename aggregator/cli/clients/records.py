@@ -24,6 +24,8 @@ class Kept:
     path: Path
     before: bytes | None
     after: bytes | None
+    made: tuple[Path, ...] = ()
+    """The folders that were made for it, the innermost first."""
 
 
 class Record:
@@ -42,7 +44,12 @@ class Record:
         text = content(self.folder / "record.json")
         files: list[dict[str, Any]] = json.loads(text) if text else []
         return [
-            Kept(Path(file["path"]), *(content(self.folder / f"{at}.{when}") for when in STATES))
+            Kept(
+                Path(file["path"]),
+                *(content(self.folder / f"{at}.{when}") for when in STATES),
+                # What earlier versions kept does not say; what was there before must stay.
+                made=tuple(map(Path, file.get("made", ()))),
+            )
             for at, file in enumerate(files)
         ]
 
@@ -52,7 +59,7 @@ class Record:
         files = [*files, *(kept for kept in self.load() if kept.path not in paths)]
         self.forget()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        listed = [{"path": str(kept.path)} for kept in files]
+        listed = [{"path": str(kept.path), "made": [*map(str, kept.made)]} for kept in files]
         record = json.dumps(listed, indent=1).encode()
         backups = [each for at, kept in enumerate(files) for each in self._backups(at, kept)]
         make([*backups, Change(self.folder / "record.json", None, record, confidential=True)])

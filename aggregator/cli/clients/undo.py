@@ -2,8 +2,10 @@
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from aggregator.basics.json import is_array, is_plain_object
@@ -45,11 +47,11 @@ def undo(
     secrets = secrets_in(read_tree(file.path)) if file.path.exists() else set[str]()
     hidden = {*secrets, *(each for old in kept for each in _secrets(old))}
     show(needed, hidden, environment)
-    if not options.yes and not environment.agrees(f"Restore `{file.path}`?"):
+    if not options.yes and not environment.agrees(f"Restore `{environment.known_as(file.path)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(needed)
-    _tidy(needed)
+    _tidy(kept, needed)
     record.forget()
     environment.note(_outcome(client, file, options.scope))
     return ExitStatus.FINE
@@ -69,19 +71,29 @@ def to_keep(changes: Sequence[Change], file: ClientFile, name: str, record: Reco
     """Return what undoing needs to know of changes, so that it undoes earlier ones with them."""
     earlier = {kept.path: kept for kept in record.load()}
     return [
-        Kept(change.path, _reverted(change.before, earlier[change.path], file, name), change.after)
+        Kept(
+            change.path,
+            _reverted(change.before, earlier[change.path], file, name),
+            change.after,
+            earlier[change.path].made,
+        )
         if change.path in earlier
-        else Kept(change.path, change.before, change.after)
+        else Kept(change.path, change.before, change.after, tuple(_missing(change.path)))
         for change in changes
     ]
 
 
-def _tidy(changes: Sequence[Change]) -> None:
-    """Take away the folders that hold nothing any more, as `.vscode` in a project."""
-    for change in changes:
-        if change.after is None and change.path.parent.name.startswith("."):
-            with suppress(OSError):
-                change.path.parent.rmdir()
+def _missing(path: Path) -> Iterator[Path]:
+    """Yield the folders that a file needs and that are not there, the innermost first."""
+    return takewhile(lambda each: not each.exists(), path.parents)
+
+
+def _tidy(kept: Sequence[Kept], changes: Sequence[Change]) -> None:
+    """Take away the folders that were made, as `.vscode` in a project, if nothing is in them."""
+    gone = {change.path for change in changes if change.after is None}
+    for folder in (each for old in kept if old.path in gone for each in old.made):
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _restore(kept: Kept, file: ClientFile, name: str, environment: Environment) -> Change:
