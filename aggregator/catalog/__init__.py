@@ -111,6 +111,8 @@ class Ready:
     """All that it lists, where some of that is withheld because of that."""
     is_muted: bool = False
     """Whether its instructions are withheld because of that."""
+    is_new: bool = False
+    """Whether nothing of it has been approved yet: the lock does not name it."""
 
     @property
     def whole(self) -> tuple[ToolEntry, ...]:

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import SequenceMatcher
 
 from aggregator.basics.json import JsonObject
@@ -10,6 +10,7 @@ from aggregator.catalog.lock import Drift, Lock, Record
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
     Offered,
+    arrived,
     ask,
     begin,
     differences,
@@ -27,7 +28,7 @@ from aggregator.search.repair import nearest
 SUGGESTED = 3
 """Names that are offered for one that does not exist."""
 
-ALIKE = 0.75
+ALIKE = 0.8
 """The likeness of two words of which one may be the other, mistyped."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -80,7 +81,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         # By now, somebody else may have approved something too.
         return _approved(known or {}, config, offered, server, tool)
 
-    return _tell(chosen, offered, environment, is_written=rewrite(path, approve))
+    new = found.keys() & offered.records.keys() - lock.keys() if tool is None else ()
+    return _tell(chosen, new, offered, environment, is_written=rewrite(path, approve))
 
 
 def _approved(
@@ -153,14 +155,23 @@ def _is_meant_by(subject: str, name: str) -> bool:
 
 def _tell(
     chosen: Mapping[tuple[ServerName, str], Drift],
+    new: Collection[ServerName],
     offered: Offered,
     environment: Environment,
     *,
     is_written: bool,
 ) -> ExitStatus:
-    for (server, tool), drift in chosen.items():
-        what = f"Approved {offered.name(server, tool)}: {', '.join(drift.details)}"
-        environment.say(environment.paper.fill(what))
+    told = [
+        (offered.name(server, tool), ", ".join(drift.details))
+        for (server, tool), drift in chosen.items()
+        if server not in new
+    ]
+    # Of a server that is new as a whole, one line is enough.
+    for server in new:
+        own = [drift for (owner, _), drift in chosen.items() if owner == server]
+        told += [(server, arrived(own).replace("is not in the lock yet", "new"))] if own else []
+    for name, what in told:
+        environment.say(environment.paper.fill(f"Approved {name}: {what}"))
     if not chosen and not offered.absent:
         environment.note(
             "Approved what is said beside the tools" if is_written else "It was approved already"

@@ -11,6 +11,7 @@ from aggregator.cli.comparing import compared
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
     Offered,
+    arrived,
     ask,
     begin,
     differences,
@@ -51,8 +52,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     offered = ask(config, environment, options.wait, only)
     found = differences(config, lock, offered)
     if options.diff is None:
-        return _check(found, offered, environment, options)
-    return _diff(found, lock, offered, environment, subject)
+        return _check(found, lock, offered, environment, options)
+    return _diff(found, lock, offered, environment, options)
 
 
 def _write(
@@ -76,7 +77,7 @@ def _write(
     if options.json:
         environment.say(as_json(_document(found, offered)))
     elif found:
-        environment.say(_table(found, offered, environment))
+        environment.say(_table(found, known, offered, environment))
     _tell_absent(offered, environment, known)
     for name in (each for each in known if each in config.servers and each not in lock):
         environment.note(f"`{name}` is left out from now on: it has `pin: false`")
@@ -99,17 +100,24 @@ def _left(known: Lock, config: Config, offered: Offered) -> Lock:
 
 
 def _check(
-    found: Found, offered: Offered, environment: Environment, options: argparse.Namespace
+    found: Found,
+    lock: Lock,
+    offered: Offered,
+    environment: Environment,
+    options: argparse.Namespace,
 ) -> ExitStatus:
     if options.json:
         environment.say(as_json(_document(found, offered)))
     elif found:
-        environment.say(_table(found, offered, environment))
+        environment.say(_table(found, lock, offered, environment))
     _tell_absent(offered, environment, None)
     if _is_drift(found):
+        name, what = "NAME", "a tool or a server"
+        if len(found) == 1:
+            name, what = next(iter(found)), "what it offers now"
         environment.note(
             f"`aggregator lock --diff{place(options)}` shows old and new,\n"
-            f"`aggregator approve NAME{place(options)}` approves a tool or a server"
+            f"`aggregator approve {name}{place(options)}` approves {what}"
         )
         return ExitStatus.ERROR
     if offered.absent:
@@ -123,8 +131,13 @@ def _is_drift(found: Found) -> bool:
 
 
 def _diff(
-    found: Found, lock: Lock, offered: Offered, environment: Environment, subject: str
+    found: Found,
+    lock: Lock,
+    offered: Offered,
+    environment: Environment,
+    options: argparse.Namespace,
 ) -> ExitStatus:
+    subject: str = options.diff
     pages = [
         compared(
             f"{offered.name(server, drift.tool)} {', '.join(drift.details)}",
@@ -141,7 +154,7 @@ def _diff(
     elif subject and not _is_known(subject, lock, offered):
         raise CommandError(
             f"there is no server or tool `{subject}`",
-            "`aggregator inspect` lists them",
+            f"`aggregator inspect{place(options)}` lists them",
             ExitStatus.UNKNOWN,
         )
     elif not offered.absent:
@@ -176,14 +189,16 @@ def _each(found: Found) -> Iterator[tuple[ServerName, Drift]]:
     yield from sorted(flat, key=lambda each: (each[1].kind, each[0], each[1].tool))
 
 
-def _table(found: Found, offered: Offered, environment: Environment) -> str:
-    # Of a server that is not configured any more, one line is enough.
+def _table(found: Found, lock: Lock, offered: Offered, environment: Environment) -> str:
+    # Of a server that is not configured any more, or not known yet, one line is enough.
     gone = found.keys() - offered.records.keys()
+    new = found.keys() - gone - lock.keys()
     rows = [
         (drift.kind.name.lower(), offered.name(server, drift.tool), ", ".join(drift.details))
         for server, drift in _each(found)
-        if server not in gone
+        if server not in gone and server not in new
     ]
+    rows += [("new", server, arrived(found[server])) for server in sorted(new)]
     rows += [
         (
             "removed",

@@ -22,7 +22,7 @@ from aggregator.catalog.lock import (
 )
 from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment
-from aggregator.cli.pages import why_not
+from aggregator.cli.pages import counted, why_not
 from aggregator.cli.peer import serving
 from aggregator.cli.starting import TURNS, await_servers
 from aggregator.config import Config, ServerConfig
@@ -125,7 +125,7 @@ def read_lock(path: Path) -> Lock | None:
         hint = "A later version of the aggregator wrote it: update this one"
         raise CommandError(f"`{path}` {error}", hint) from None
     except LockError as error:
-        hint = "Take it from version control, or move it away and run `aggregator lock`"
+        hint = "Take it from version control, or move it away and write it anew"
         raise CommandError(f"`{path}` {error}", hint) from None
 
 
@@ -183,6 +183,14 @@ def differences(config: Config, lock: Lock, offered: Offered) -> dict[ServerName
     for name in lock.keys() - config.servers.keys():
         found[name] = drifts(lock[name], {})
     return {name: each for name, each in sorted(found.items()) if each}
+
+
+def arrived(found: Collection[Drift]) -> str:
+    """Say of a server of which nothing was written down how much it brings."""
+    tools = sum(bool(each.tool) for each in found)
+    said = [counted(tools, "tool")] if tools else []
+    said += ["instructions"] if tools < len(found) else []
+    return f"is not in the lock yet, with {' and '.join(said)}"
 
 
 def _differences(server: ServerConfig, before: Record | None, after: Record) -> list[Drift]:

@@ -56,8 +56,7 @@ def server_page(server: dict[str, Any], paper: Paper, there: str | None = None) 
     table = columns(("TOOL", "LOADED", "TOKENS", "ABOUT"), rows, paper) if rows else none
     oddities = [f"refused: {sentence}" for sentence in server.get("refused", ())]
     oddities += [f"without effect: {sentence}" for sentence in server.get("unmatched", ())]
-    oddities += [_drifted(each) for each in server.get("drift", ())]
-    oddities += [_next_step(server, there)] if server.get("drift") and there is not None else []
+    oddities += _differing(server, there)
     oddities += [f"It {noise_of(server)}"] if server.get("noise") else []
     refused = "\n".join(paper.fill(on_one_line(each)) for each in oddities)
     said = "\n".join(paper.fill(clean(line), "  ") for line in server["stderr"])
@@ -81,15 +80,26 @@ def _no_tools(server: dict[str, Any]) -> str:
 def _next_step(server: dict[str, Any], there: str | None) -> str:
     """Say which commands help where tools are not as they were approved."""
     name = server["name"]
+    shows = "them whole" if server.get("new") else "old and new"
     return (
-        f"`aggregator lock --diff {name}{there}` shows old and new, "
+        f"`aggregator lock --diff {name}{there}` shows {shows}, "
         f"`aggregator approve {name}{there}` approves them"
     )
 
 
+def _differing(server: dict[str, Any], there: str | None) -> list[str]:
+    """Say what of a server is not as it was approved; of one that is new, that it is."""
+    if not server.get("drift"):
+        return []
+    if server.get("new"):
+        return [f"It is {changed(server, there).partition(': ')[2]}"]
+    step = [] if there is None else [_next_step(server, there)]
+    return [*map(_drifted, server["drift"]), *step]
+
+
 def _drifted(drift: dict[str, Any]) -> str:
     """Say how a tool differs from what was approved."""
-    what = "withheld" if drift["withheld"] else "changed"
+    what = "withheld" if drift["withheld"] else _SORTS.get(drift["kind"], "changed")
     name = drift.get("name") or drift["tool"]
     return f"{what}: {f'`{name}`' if name else 'it'} {', '.join(drift['details'])}"
 
@@ -225,7 +235,16 @@ def changed(server: dict[str, Any], there: str | None = None) -> str:
     withheld = sum(each["withheld"] for each in server["drift"])
     rest = f", {withheld} of them withheld" if withheld else ""
     step = f"; {_next_step(server, there)}" if there is not None else ""
-    return f"{server['name']}: {' and '.join(changes)} changed since approved{rest}{step}"
+    if server.get("new"):
+        what = " and ".join(changes).replace("its ", "")
+        return f"{server['name']}: not in the lock yet, with {what} to approve{rest}{step}"
+    sorts = {_SORTS.get(each["kind"], "changed") for each in server["drift"]}
+    how = sorts.pop() if len(sorts) == 1 else "changed"
+    return f"{server['name']}: {' and '.join(changes)} {how} since approved{rest}{step}"
+
+
+_SORTS = {"new": "new", "removed": "gone"}
+"""What is said of tools that were not there, or are not any more, instead of that they changed."""
 
 
 def _reason(server: dict[str, Any], paper: Paper) -> str:

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -78,13 +79,16 @@ class Approving:
         if known is None or server is None:
             return state
         drift: tuple[Drift, ...] = ()
+        is_new = False
         if self._ledger is not None and server.pin:
             sheet = self._ledger.get(name)
             drift = await in_turns(compare(server, sheet, known))
-        self._tell(server, drift)
+            is_new = sheet is None and bool(drift)
+        self._tell(server, drift, is_new=is_new)
         self._tell_missing(server)
         shown = self._shown(name).known or NOTHING
-        return with_known(state, sifted(server, known, drift, shown))
+        sieved = sifted(server, known, drift, shown)
+        return with_known(state, replace(sieved, is_new=is_new))
 
     async def follow(self, asked: anyio.Event, on_change: Callable[[str | None], None]) -> None:
         """Read the file once a client has its first list, and again whenever it changes."""
@@ -120,12 +124,13 @@ class Approving:
         if self.problem is not None and self.problem != before:
             logger.error("%s", self.problem)
 
-    def _tell(self, server: ServerConfig, drift: tuple[Drift, ...]) -> None:
+    def _tell(self, server: ServerConfig, drift: tuple[Drift, ...], *, is_new: bool) -> None:
         """Say of each server, once, what differs; only errors are told where nobody asks."""
         if drift != self._told.get(server.name, ()):
             self._told[server.name] = drift
             if drift:
-                logger.error("%s", tell(server, drift, self._config), extra={"server": server.name})
+                told = tell(server, drift, self._config, is_new=is_new)
+                logger.error("%s", told, extra={"server": server.name})
 
     def _tell_missing(self, server: ServerConfig) -> None:
         """Say of a server, once, that what differs cannot be withheld for want of a file."""

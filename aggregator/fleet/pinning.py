@@ -26,7 +26,7 @@ from aggregator.catalog.lock import (
 from aggregator.config import ServerConfig
 from aggregator.secrecy import forms
 
-UNKNOWN = "is new, as its server is not in the file"
+UNKNOWN = "is new, as its server is not in the lock yet"
 DIFFERING = 200
 """Steps that it takes to say how a tool differs."""
 RECORDING = 16
@@ -122,6 +122,7 @@ def adapted(state: ServerState, shown: ServerState) -> ServerState:
         listed=before.listed,
         drift=before.drift,
         is_muted=before.is_muted,
+        is_new=before.is_new,
     )
     return with_known(state, same)
 
@@ -161,7 +162,9 @@ def secrets(server: ServerConfig) -> list[str]:
     return [form for _, value in server.confidential() for form in forms(value)]
 
 
-def tell(server: ServerConfig, drift: Sequence[Drift], config: Path | None) -> str:
+def tell(
+    server: ServerConfig, drift: Sequence[Drift], config: Path | None, *, is_new: bool = False
+) -> str:
     """Say in a line what of a server is not as it was approved, and what can be done about it."""
     shown = "; ".join(map(str, drift[:MAX_TOLD]))
     rest = f"; and {len(drift) - MAX_TOLD} more" if drift[MAX_TOLD:] else ""
@@ -170,12 +173,18 @@ def tell(server: ServerConfig, drift: Sequence[Drift], config: Path | None) -> s
     tools = sum(bool(each.tool) for each in drift)
     counted = [f"{tools} tool{'' if tools == 1 else 's'}"] if tools else []
     counted += ["its instructions"] if tools < len(drift) else []
-    verb = "differs" if tools == len(drift) == 1 else "differ"
     there = command("lock --diff", server.name, config)
+    approving = f"`{command('approve', server.name, config)}` approves"
+    if is_new:
+        whose = " and ".join(counted).replace("its ", "")
+        return (
+            f"not in the lock yet, with {whose} to approve{what}. "
+            f"`{there}` shows what it offers, {approving} that"
+        )
+    verb = "differs" if tools == len(drift) == 1 else "differ"
     return (
         f"{' and '.join(counted)} {verb} from what was approved{what}: {shown}{rest}. "
-        f"`{there}` shows how, "
-        f"`{command('approve', server.name, config)}` approves it"
+        f"`{there}` shows how, {approving} it"
     )
 
 

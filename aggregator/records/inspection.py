@@ -174,6 +174,7 @@ def _offered(known: Ready, scale: Scale) -> dict[str, Any]:
         "refused": _lines(known.refused),
         "unmatched": _lines(known.unmatched),
         "drift": _drifts(known),
+        **({"new": True} if known.is_new else {}),
     }
 
 

@@ -143,7 +143,8 @@ def _introduction(result: Result, view: View) -> Iterator[str]:
     if known.is_muted:
         yield f"What {named[0]} says of how it is used is withheld until your user approves it."
     else:
-        since = ", which has changed since it was approved" if is_drifted else ""
+        why = "nobody has approved yet" if known.is_new else "has changed since it was approved"
+        since = f", which {why}" if is_drifted else ""
         words = one_line(known.told, MAX_INSTRUCTIONS)
         yield f"{named[0]} says how it is used{since}:\n| {words}"
 
@@ -290,7 +291,7 @@ def _withheld_lines(found: Found, view: View) -> Iterator[str]:
         number = counted(hidden[name], "tool")
         yield (
             f"{number} of {name} withheld, not being as approved: only your user can allow that, "
-            f"with `aggregator approve {name}`."
+            f"with `{view.approving(name)}`."
         )
 
 

@@ -162,6 +162,8 @@ def _offered(name: ServerName, state: ServerState, view: View) -> Iterator[str]:
         yield counted(len(state.known.entries) - len(view.catalog.unreachable(name)), "tool")
         if withheld := len(state.known.whole) - len(state.known.entries):
             yield f"{withheld} withheld until approved"
+        elif state.known.is_new:
+            yield "not approved yet"
         elif differing := len(state.known.drift):
             yield f"{differing} changed since approved"
     if hidden := explain_unreachable(view.catalog, name):

@@ -43,6 +43,8 @@ class View:
     descriptions: Mapping[ServerName, str] = field(default_factory=dict[ServerName, str])
     withheld: Callable[[ToolName], str] = lambda name: f"`{name}` is withheld"
     """Says why a tool is not offered that is not as it was approved."""
+    approving: Callable[[ServerName], str] = lambda name: f"aggregator approve {name}"
+    """What a person types to approve what a server offers."""
     problem: str | None = None
     """Why the file as it is now is not the configuration in use."""
     now: float = 0.0

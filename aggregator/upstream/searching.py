@@ -10,6 +10,7 @@ from aggregator.basics.json import as_object
 from aggregator.catalog import ToolEntry
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
+from aggregator.fleet.pinning import command
 from aggregator.fleet.starting import GRACE
 from aggregator.names import ServerName
 from aggregator.search.nearness import Nearness
@@ -121,6 +122,7 @@ class Searching:
             visible=known_names(now, conversation),
             descriptions=now.descriptions,
             withheld=lambda name: str(withheld(now, name)),
+            approving=lambda name: command("approve", name, now.config.path),
             problem=now.problem,
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,

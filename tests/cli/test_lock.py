@@ -380,3 +380,27 @@ def test_servers_that_rest_are_no_news_where_the_result_goes_elsewhere(shell: Sh
     assert "notes__list" in first.out
     assert "notes__list" in second.out
     assert "notes" not in second.err.replace(str(shell.project), "")
+
+
+def test_a_server_that_was_added_since_is_new_and_not_changed(shell: Shell) -> None:
+    locked(shell, OLD)
+    path = shell.project / "servers.yaml"
+    entry = f"command: {sys.executable}, args: ['{SERVER}', tools.json], start: eager"
+    path.write_text(f"{path.read_text(encoding='utf-8')}  later: {{{entry}}}\n", encoding="utf-8")
+
+    table = shell.run("lock", "--check", "--config", str(path))
+    pages = [
+        shell.run("inspect", "--wait", "30"),
+        shell.run("inspect", "later"),
+        shell.run("check"),
+    ]
+
+    assert table.out.splitlines()[1:] == ["new    later  is not in the lock yet, with 5 tools"]
+    assert f"`aggregator approve later --config {path}` approves what it offers now" in table.err
+    for page in pages:
+        said = " ".join(page.out.split())
+        assert "not in the lock yet, with 5 tools to approve" in said
+        assert "`aggregator approve later` approves them" in said
+        assert "changed" not in said
+    assert shell.run("approve", "later").out == "Approved later: new, with 5 tools\n"
+    assert classes(shell) == {}

@@ -331,3 +331,20 @@ async def test_while_the_file_is_read_again_what_was_withheld_stays_so(tmp_path:
             with anyio.fail_after(PATIENCE):
                 await fleet.changed.wait()
         assert all(each == ["a"] for each in [*seen, offered(fleet)])
+
+
+@pytest.mark.parametrize("drift", ["warn", "block"])
+async def test_a_server_that_is_not_in_the_file_is_new_until_it_is_approved(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, drift: str
+) -> None:
+    path = tmp_path / "servers.lock"
+    path.write_text(written({}), encoding="utf-8")
+    async with running(path, drift, Peer("list", "add")) as fleet:
+        await until(fleet, lambda: kinds(fleet) == {"list": Kind.NEW, "add": Kind.NEW})
+        assert fleet.now.catalog.known[NOTES].is_new
+        approve(path, "list", source="s")
+        await until(fleet, lambda: kinds(fleet) == {"add": Kind.NEW})
+        assert not fleet.now.catalog.known[NOTES].is_new
+    withheld = ", 2 withheld" if drift == "block" else ""
+    assert f"not in the lock yet, with 2 tools to approve{withheld}. `aggregator" in caplog.text
+    assert "1 tool differs from what was approved" in caplog.text

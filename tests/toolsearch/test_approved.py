@@ -70,6 +70,32 @@ def test_an_overview_tells_of_what_differs_and_is_offered() -> None:
     assert "1 changed since approved" in answered(Ready((ADD, LIST), drift=(drift,)), "")
 
 
+def test_of_a_server_that_nobody_has_approved_it_is_not_said_that_it_changed() -> None:
+    drift = (Drift("add", Kind.NEW, ("is new",)), Drift("", Kind.INSTRUCTIONS, ("has some",)))
+    state = Ready((ADD,), drift=drift, is_new=True, instructions="Add first.")
+
+    texts = answered(state, ""), answered(state, "server:notes")
+
+    assert "(1 tool; not approved yet)" in texts[0]
+    assert "notes says how it is used, which nobody has approved yet:" in texts[1]
+    assert all("changed" not in each for each in texts)
+
+
+def test_whoever_may_approve_is_told_the_whole_command() -> None:
+    drift = Drift("add", Kind.DESCRIPTION, ("has another description",))
+    catalog = Catalog({NOTES: Ready(drift=(drift,), listed=(ADD,))})
+    view = View(
+        catalog=catalog,
+        lookup=Lookup.of(()),
+        index=Index([NOTES]),
+        approving=lambda name: f"aggregator approve {name} --config here.yaml",
+    )
+
+    text = tell(search(parse_search({"query": "server:notes"}, 5), view), view).text
+
+    assert "with `aggregator approve notes --config here.yaml`." in text
+
+
 def test_a_search_is_no_more_work_where_thousands_differ_or_are_withheld() -> None:
     definitions = [tool(f"t{number}", "Adds a note to others") for number in range(2_000)]
     whole = ready("notes", *definitions, tool("shown", "Finds a letter"))

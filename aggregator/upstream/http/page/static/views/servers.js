@@ -90,7 +90,7 @@ function headOf(server) {
       h("span", { class: isFailing(server) ? "about why" : "about" }, about), remedy(server)),
     h("span", { class: "tags" },
       pill(wordOf(server), tone),
-      drift > 0 && pill(`${drift} changed`, "waiting")),
+      drift > 0 && pill(server.new ? "new" : `${drift} changed`, "waiting")),
     h("span", { class: "figures" },
       server.tokens === undefined ? "" : [
         h("span", {}, h("b", {}, number(server.tools)), server.tools === 1 ? " tool" : " tools"),
@@ -140,6 +140,7 @@ function helpFor(server) {
   if (server.login) return ["Log in, and it is connected by itself:", server.login.command];
   if (server.state === "failed") return ["This starts it alone, and says what is wrong:", line("check", server.name)];
   if (isFailing(server)) return ["It is tried again by itself; this says more of it:", line("inspect", server.name)];
+  if (server.new) return ["It is not in the lock yet; see what it offers, then approve it:", line("approve", server.name)];
   if (server.drift?.length) return ["See what has changed, then approve it:", line("approve", server.name)];
   return [];
 }
@@ -149,7 +150,7 @@ function texts(title, lines, about) {
 }
 
 function drifts(server) {
-  return server.drift?.length > 0 && h("div", { class: "block" }, h("h3", {}, "Not as approved"),
+  return server.drift?.length > 0 && h("div", { class: "block" }, h("h3", {}, server.new ? "Not approved yet" : "Not as approved"),
     h("ul", { class: "drifts" }, server.drift.map((each) => h("li", {},
       h("code", {}, each.name ?? each.tool), " ", pill(each.kind, "waiting"), each.withheld && pill("withheld", "bad"),
       h("ul", {}, each.details.map((detail) => h("li", { class: "dim" }, detail)))))));
