@@ -10,7 +10,7 @@ from aggregator.cli.elicitation import CAPABILITIES, answer
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import find_tool
 from aggregator.cli.live import LiveLine
-from aggregator.cli.opening import opened, owners, place
+from aggregator.cli.opening import opened, owners
 from aggregator.cli.pages import as_json, is_known
 from aggregator.cli.peer import AnswerError, Peer
 from aggregator.cli.results import text_of
@@ -92,7 +92,7 @@ def _find(
     catalog = {**peer.read(SERVERS_URI), **peer.read(TOOLS_URI)}
     servers: list[Server] = catalog["servers"]
     refuse_unready(servers, homes, peer, options, config=config, variables=environment.variables)
-    return peer.read(f"{TOOLS_URI}/{find_tool(wanted, catalog, place(options))}")
+    return peer.read(f"{TOOLS_URI}/{find_tool(wanted, catalog, options)}")
 
 
 def _call(

@@ -10,7 +10,7 @@ from aggregator.cli.config_file import config_path, tell_file
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.issuers import tell_logins
 from aggregator.cli.lint import SEVERITIES, Finding, Severity, gathered, lint
-from aggregator.cli.opening import chosen, place, reached
+from aggregator.cli.opening import chosen, file_of, place, reached
 from aggregator.cli.pages import as_json, changed, columns, counted, noise_of, why_not
 from aggregator.cli.paper import Colour, Paper
 from aggregator.cli.peer import Peer
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     if options.searches is not None:
         return run_searches(options, environment)
     if options.lock:
-        hint = "`aggregator lock --check` compares servers with `servers.lock`"
+        hint = f"`aggregator lock --check{place(options)}` compares servers with `servers.lock`"
         raise CommandError(
             "`--lock` is of use only with `--searches`", hint, status=ExitStatus.USAGE
         )
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         ]
         known = {finding.server for finding in findings if finding.severity == "error"}
         findings.extend(_found(peer, servers, known, patience, config))
-        findings.extend(_drifted(servers, None if options.url else place(options)))
+        findings.extend(_drifted(servers, file_of(options)))
         findings.extend(_troubles(peer.read(SERVERS_URI)))
         if options.url:
             findings.extend(_unused(peer))

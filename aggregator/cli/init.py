@@ -13,6 +13,7 @@ from aggregator.cli.clients.registrations import registrations
 from aggregator.cli.config_file import user_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.importing import files_of, readable, tell
+from aggregator.cli.opening import place
 from aggregator.cli.parser.editing import USUAL_NAME
 from aggregator.clients import INSTALLABLE, Client
 from aggregator.entry.place import CONFIG_VARIABLE
@@ -23,35 +24,41 @@ NAMED = 5
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Make the file, and offer to register it in the clients that there are."""
-    target = _target(options.config, environment)
+    target = _target(options, environment)
     files = list(_chosen(options, environment))
     plan = _plan(files, target, environment)
     tell(plan, environment)
     show(plan.changes, plan.secrets, environment)
-    if not options.yes and not environment.agrees(f"Write `{target}`?"):
+    if not options.yes and not environment.agrees(f"Write `{environment.known_as(target)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
-    environment.note(f"Wrote `{target}`; `aggregator add` adds a server to it")
+    there = place(options)
+    environment.note(
+        f"Wrote `{environment.known_as(target)}`; `aggregator add{there}` adds a server to it"
+    )
     registered = [] if options.yes else list(_register(files, target, environment))
     if not registered:
-        environment.note("`aggregator install CLIENT` lets a client use what is in it")
+        environment.note(f"`aggregator install CLIENT{there}` lets a client use what is in it")
     return ExitStatus.FINE
 
 
-def _target(given: str | None, environment: Environment) -> Path:
+def _target(options: argparse.Namespace, environment: Environment) -> Path:
     """Return the file to make.
 
     Raises:
         CommandError: It is there.
     """
-    given = given or environment.variables.get(CONFIG_VARIABLE)
+    given = options.config or environment.variables.get(CONFIG_VARIABLE)
     chosen = environment.directory / Path(given).expanduser() if given else None
     target = chosen or user_config(environment)
     if target.exists():
+        there = place(options)
+        into = there.replace("--config", "--into", 1)
         raise CommandError(
             f"`{target}` is there already",
-            "`aggregator add` and `aggregator import` add to it; `--config FILE` makes another",
+            f"`aggregator add{there}` and `aggregator import{into}` add to it; "
+            "`--config FILE` makes another",
         )
     return target
 

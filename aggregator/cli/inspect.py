@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
-from aggregator.cli.opening import opened, owners, place
+from aggregator.cli.opening import file_of, opened, owners, view
 from aggregator.cli.pages import as_json, is_known, overview, server_page, tool_page
 from aggregator.cli.paper import Paper
 from aggregator.cli.peer import Peer
@@ -101,13 +101,13 @@ def _page(peer: Peer, environment: Environment, options: argparse.Namespace) -> 
 
 def _subject(peer: Peer, catalog: dict[str, Any], paper: Paper, options: argparse.Namespace) -> str:
     if options.subject is None:
-        return as_json(catalog) if options.json else overview(catalog, paper, _there(options))
+        return as_json(catalog) if options.json else overview(catalog, paper, file_of(options))
     subject: str = options.subject
     for server in _named(subject, catalog["servers"]):
         return _server_page(peer, catalog, server, options, paper)
     home = {subject.partition("__")[0]}
     refuse_unready(catalog["servers"], home, peer, options)
-    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog, place(options), 'server or tool')}")
+    tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog, options, 'server or tool')}")
     return as_json(tool) if options.json else tool_page(tool)
 
 
@@ -121,12 +121,7 @@ def _server_page(
     tools = [tool for tool in catalog["tools"] if tool["server"] == server["name"]]
     words = [] if is_known(server) else _last_words(peer, server)
     page = {**server, "tools": tools, "stderr": words}
-    return as_json(page) if options.json else server_page(page, paper, _there(options))
-
-
-def _there(options: argparse.Namespace) -> str | None:
-    """Return what commands about the file are told; nothing if it is on another machine."""
-    return None if options.url else place(options)
+    return as_json(page) if options.json else server_page(page, paper, file_of(options))
 
 
 def _last_words(peer: Peer, server: dict[str, Any]) -> list[str]:
@@ -135,9 +130,9 @@ def _last_words(peer: Peer, server: dict[str, Any]) -> list[str]:
 
 
 def find_tool(
-    subject: str, catalog: dict[str, Any], there: str = "", what: str = "tool"
+    subject: str, catalog: dict[str, Any], options: argparse.Namespace, what: str = "tool"
 ) -> ToolName:
-    """Return the tool a person means, however they write it; `there` is where else to look.
+    """Return the tool a person means, however they write it.
 
     Raises:
         CommandError: There is none, or there are several.
@@ -154,22 +149,24 @@ def find_tool(
                 status=ExitStatus.UNKNOWN,
             )
         case None:
-            raise _unknown(subject, catalog, there, what)
+            raise _unknown(subject, catalog, options, what)
         case found:
             return ToolName(found)
 
 
-def _unknown(subject: str, catalog: dict[str, Any], there: str, what: str) -> CommandError:
+def _unknown(
+    subject: str, catalog: dict[str, Any], options: argparse.Namespace, what: str
+) -> CommandError:
     if any(server["name"] == subject for server in catalog["servers"]):
         return CommandError(
             f"`{subject}` is a server and no tool",
-            f"`aggregator inspect {subject}{there}` lists its tools",
+            f"`aggregator inspect {subject}{view(options)}` lists its tools",
             ExitStatus.UNKNOWN,
         )
-    if (withheld := _withheld(subject, catalog, there)) is not None:
+    if (withheld := _withheld(subject, catalog, file_of(options))) is not None:
         return withheld
     close = _closest(subject, catalog, what)
-    lists = f"`aggregator inspect{there}` lists them"
+    lists = f"`aggregator inspect{view(options)}` lists them"
     hint = f"The closest are {_listed(close)}" if close else lists
     absent = [server["name"] for server in catalog["servers"] if not is_known(server)]
     if absent:
@@ -179,16 +176,17 @@ def _unknown(subject: str, catalog: dict[str, Any], there: str, what: str) -> Co
     return CommandError(f"there is no {what} `{subject}`", hint, ExitStatus.UNKNOWN)
 
 
-def _withheld(subject: str, catalog: dict[str, Any], there: str) -> CommandError | None:
+def _withheld(subject: str, catalog: dict[str, Any], there: str | None) -> CommandError | None:
     """Say of a tool that is not as it was approved why it is not there."""
+    where = "" if there is not None else ", on the machine that it runs on,"
     for server in catalog["servers"]:
         for drift in server.get("drift", ()):
             names = (drift["tool"], f"{server['name']}__{drift['tool']}")
             if drift["withheld"] and subject in names:
                 return CommandError(
                     f"`{subject}` is withheld: it {', '.join(drift['details'])}",
-                    f"`aggregator lock --diff {subject}{there}` shows what is different, and "
-                    f"`aggregator approve {subject}{there}` approves it",
+                    f"`aggregator lock --diff {subject}{there or ''}`{where} shows what is "
+                    f"different, and `aggregator approve {subject}{there or ''}` approves it",
                     ExitStatus.UNKNOWN,
                 )
     return None

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.say(_listing(config, logins, environment, as_data=options.json))
         return ExitStatus.FINE
     server = server_of(options, config)
-    _check(server)
+    _check(server, place(options))
     return anyio.run(partial(_log_in, server, logins, options, environment))
 
 
@@ -62,7 +62,7 @@ def server_of(options: argparse.Namespace, config: Config) -> ServerConfig:
     return config.servers[ServerName(name)]
 
 
-def _check(server: ServerConfig) -> None:
+def _check(server: ServerConfig, there: str) -> None:
     name = server.name
     if server.problem is not None:
         raise CommandError(f"`{name}`: {server.problem}")
@@ -81,7 +81,7 @@ def _check(server: ServerConfig) -> None:
     if server.oauth and server.oauth.grant == "client_credentials":
         raise CommandError(
             f"`{name}` is used without a person (`grant: client_credentials`)",
-            f"`aggregator check {name}` tries it",
+            f"`aggregator check {name}{there}` tries it",
             ExitStatus.USAGE,
         )
 

@@ -12,7 +12,7 @@ from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.peer import Peer, serving
 from aggregator.config import Config
-from aggregator.names import Leads
+from aggregator.names import Leads, ServerName
 from aggregator.names.forms import CLIENT_MARK
 
 SEPARATORS = ("__", ".", "/", ":")
@@ -98,6 +98,8 @@ def _running(
 def owners(subject: str, config: Config) -> list[str]:
     """Return the servers that a name can belong to; none if it may be any of them.
 
+    Of a tool whose server is misspelt, it is the one that is meant: it knows the nearest name.
+
     Raises:
         CommandError: The server is disabled, or there is none that can be meant.
     """
@@ -114,26 +116,25 @@ def owners(subject: str, config: Config) -> list[str]:
                 "Set its `enabled` to true there",
                 ExitStatus.UNKNOWN,
             )
-    if not found:
-        _refuse_slip(subject, config)
-    return [server.name for server in found]
+    return [server.name for server in found] or _almost(subject, config)
 
 
-def _refuse_slip(subject: str, config: Config) -> None:
-    """Refuse, before anything starts, what names no server where it should or almost does.
+def _almost(subject: str, config: Config) -> list[str]:
+    """Return the server that the name of a tool almost begins with.
 
     Raises:
-        CommandError: It is so.
+        CommandError: It should begin with one and does not, or almost is the name of one.
     """
     leads = {name: server.prefix for name, server in config.servers.items()}
-    lead, separator, tool = subject.partition("__")
+    lead, separator, _tool = subject.partition("__")
     close = get_close_matches(lead, config.servers, 1, SLIP)
     is_led = separator and all(leads.values()) and not lead.casefold().startswith(CLIENT_MARK)
     if is_led and not Leads(leads).addressed(subject):
+        if close and config.servers[ServerName(close[0])].enabled:
+            return close
         names = [f"`{name}`" for name in leads]
         more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
-        known = ", ".join(names[:NAMED]) + more
-        hint = f"Did you mean `{close[0]}__{tool}`?" if close else f"There are {known}"
+        hint = f"There are {', '.join(names[:NAMED])}{more}"
         raise CommandError(f"there is no server `{lead}`", hint, ExitStatus.UNKNOWN)
     if close and not separator:
         raise CommandError(
@@ -141,14 +142,28 @@ def _refuse_slip(subject: str, config: Config) -> None:
             f"Did you mean `{close[0]}`? A tool is named with its server: `SERVER__{subject}`",
             ExitStatus.UNKNOWN,
         )
+    return []
 
 
 def place(options: argparse.Namespace) -> str:
     """Return how the next command is told to ask the same aggregator."""
-    for option in ("config", "url"):
-        if given := getattr(options, option, None):
-            return f" --{option} {shlex.quote(given)}"
-    return ""
+    names = ("url", "token_file") if getattr(options, "url", None) else ("config",)
+    return _given(options, *names)
+
+
+def view(options: argparse.Namespace) -> str:
+    """Return how the next `inspect`, `search` or `call` is told to see the same as this one."""
+    return place(options) + _given(options, "profile")
+
+
+def file_of(options: argparse.Namespace) -> str | None:
+    """Return what commands about the file are told; nothing if it is on another machine."""
+    return None if getattr(options, "url", None) else place(options)
+
+
+def _given(options: argparse.Namespace, *names: str) -> str:
+    given = ((name.replace("_", "-"), getattr(options, name, None)) for name in names)
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)
 
 
 def chosen(names: Sequence[str], known: Collection[str], there: str = "") -> list[str]:

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import shlex
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             config,
             environment,
             lines.expect,
-            on_open=partial(_tell, environment),
+            on_open=partial(_tell, options, environment),
             is_shared=_is_shared(options),
         )
     _greet(environment)
@@ -122,10 +123,11 @@ def _check_platform(environment: Environment) -> None:
         )
 
 
-def _tell(environment: Environment, _listener: object) -> None:
+def _tell(options: argparse.Namespace, environment: Environment, _listener: object) -> None:
     """Tell a person who typed the command how to see what it does."""
     if environment.stderr.isatty():
-        environment.note("`aggregator open` shows a page of what it does; Ctrl-C ends it")
+        there = f" --config {shlex.quote(options.config)}" if options.config else ""
+        environment.note(f"`aggregator open{there}` shows a page of what it does; Ctrl-C ends it")
 
 
 def _greet(environment: Environment) -> None:

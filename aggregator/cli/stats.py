@@ -88,7 +88,7 @@ def _page(found: Tally, idle: Sequence[Unused], options: argparse.Namespace, pap
         _table("TOOL", found.tools, paper),
         "\n".join(paper.fill(line) for line in _nothing(found, options)),
         _proposed(found),
-        _dispensable(idle, paper),
+        _dispensable(idle, paper, place(options)),
         "\n".join(paper.fill(line) for line in _gaps(found)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -158,7 +158,7 @@ def _proposed(found: Tally) -> str:
     return "\n".join(["For `searches.yaml` (see `aggregator check --searches`):", *lines])
 
 
-def _dispensable(idle: Sequence[Unused], paper: Paper) -> str:
+def _dispensable(idle: Sequence[Unused], paper: Paper, there: str) -> str:
     whole = [each for each in idle if each.is_whole]
     single = sum(len(each.tools) for each in idle if not each.is_whole)
     parts: list[str] = []
@@ -177,7 +177,8 @@ def _dispensable(idle: Sequence[Unused], paper: Paper) -> str:
         parts[-1] += "\n" + columns(head, rows, paper) + _rest(len(whole))
     if single:
         never = f"{counted(single, 'tool')} of servers that are used never had a call"
-        parts.append(paper.fill(f"{never}: `aggregator stats --json` names what was not called"))
+        names = f"`aggregator stats --json{there}` names what was not called"
+        parts.append(paper.fill(f"{never}: {names}"))
     return "\n\n".join(parts)
 
 

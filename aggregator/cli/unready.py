@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aggregator.cli.environment import CommandError, ExitStatus
-from aggregator.cli.opening import place
+from aggregator.cli.opening import view
 from aggregator.cli.pages import is_known, why_not
 from aggregator.cli.peer import Peer
 from aggregator.cli.starting import Server, is_starting
@@ -61,9 +61,9 @@ def refuse_unready(
                 # The reason has the command that helps.
                 raise CommandError(problem, None, ExitStatus.NEEDS_LOGIN)
             if server.get("stderr") or peer.last_words(name):
-                hint = f"`aggregator inspect {name}{place(options)}` shows what it wrote to stderr"
+                hint = f"`aggregator inspect {name}{view(options)}` shows what it wrote to stderr"
             elif entry is None or config is None:
-                hint = f"`aggregator inspect {name}{place(options)}` shows what is known of it"
+                hint = f"`aggregator inspect {name}{view(options)}` shows what is known of it"
             else:
                 hint = _remedy(entry, f"`{config.path}`", variables, server)
             raise CommandError(problem, hint, ExitStatus.UNAVAILABLE)

@@ -28,6 +28,8 @@ def test_one_profile_can_be_looked_at_searched_and_called(shell: Shell) -> None:
     assert searched.out.startswith('There is no tool "test__release". The closest are test__')
     assert called.status is ExitStatus.UNKNOWN
     assert "there is no tool `test__release`" in called.err
+    lost = shell.run("inspect", "--profile", "reading", "xyzzyx")
+    assert "hint: `aggregator inspect --profile reading` lists them" in lost.err
     assert allowed.status is ExitStatus.FINE
 
 

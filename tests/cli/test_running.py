@@ -1,5 +1,6 @@
 """Commands that start servers, typed as a person would."""
 
+import argparse
 import json
 import os
 import signal
@@ -106,7 +107,11 @@ def test_only_what_can_be_meant_is_suggested(shell: Shell) -> None:
 
     server = shell.run("inspect", "fauts")
     tool = shell.run("call", "faults__ecko")
+    both = shell.run("call", "fauts__ecko")
 
+    assert both.status is ExitStatus.UNKNOWN
+    assert "hint: The closest are `faults__echo`" in both.err
+    assert "`fauts__" not in both.err.partition("hint:")[2]
     assert "hint: Did you mean `faults`? A tool is named with its server" in server.err
     assert "hint: The closest are `faults__echo`" in tool.err
     assert "`faults`" not in tool.err
@@ -308,7 +313,11 @@ def test_a_broken_edit_is_shown_above_what_is_in_use(shell: Shell) -> None:
 
 def test_who_asks_for_what_a_broken_edit_has_is_told_of_it() -> None:
     with pytest.raises(CommandError) as raised:
-        find_tool("new__tool", {"servers": [], "tools": [], "problem": "`servers.yaml`: is empty"})
+        find_tool(
+            "new__tool",
+            {"servers": [], "tools": [], "problem": "`servers.yaml`: is empty"},
+            argparse.Namespace(url=None),
+        )
 
     assert "what the file says now is not in use: `servers.yaml`" in (raised.value.hint or "")
 
