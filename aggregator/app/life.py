@@ -252,7 +252,9 @@ async def _tell_of_the_rest(fleet: Fleet) -> None:
     if names := fleet.living:
         shown = ", ".join(f"`{name}`" for name in names[:NAMED])
         more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
-        logger.warning("waiting for %s%s to end; a second Ctrl-C ends them at once", shown, more)
+        them = "it" if len(names) == 1 else "them"
+        told = f"waiting for {shown}{more} to end; a second Ctrl-C ends {them} at once"
+        logger.warning("%s", told)
 
 
 async def _reload_when_told(reloading: Reloading, orders: Orders) -> None:

@@ -259,11 +259,13 @@ def _sums(catalog: dict[str, Any], paper: Paper) -> str:
     tools: list[dict[str, Any]] = catalog["tools"]
     visible: list[str] = catalog["visible"]
     states = [server["state"] for server in catalog["servers"]]
-    idle = f", {states.count('idle')} idle until called" if "idle" in states else ""
+    number, idle = sum(map(is_known, catalog["servers"])), states.count("idle")
+    resting = f", {'all' if idle == number else idle} of them idle until called" if idle else ""
+    resting = ", idle until called" if idle == number == 1 else resting
     deferred = [tool for tool in tools if tool["name"] not in visible]
     tokens = sum(tool["tokens"] for tool in deferred)
     return paper.fill(
-        f"{states.count('ready')} of {counted(len(states), 'server')} ready{idle}, "
+        f"{number} of {counted(len(states), 'server')} ready{resting}, "
         f"{counted(len(tools), 'tool')}\n"
         f"A client sees {len(visible)}: {', '.join(visible) or 'nothing'}\n"
         f"Deferred until searched for: {counted(len(deferred), 'tool')}, about {tokens:,} tokens"

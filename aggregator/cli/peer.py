@@ -176,7 +176,8 @@ class Child(Peer):
 
     def _await_end(self, environment: Environment) -> None:
         line = LiveLine(environment)
-        waiting = f"waiting for {_some(self._names)} to end; Ctrl-C again ends them at once"
+        them = "it" if len(self._names) == 1 else "them"
+        waiting = f"waiting for {_some(self._names)} to end; Ctrl-C again ends {them} at once"
         (line.show if line.is_seen else environment.note)(waiting)
         try:
             self._process.wait(PARTING)

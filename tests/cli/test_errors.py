@@ -306,7 +306,7 @@ def test_ctrl_c_says_what_it_waits_for(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 
-    waiting = "waiting for `stubborn` to end; Ctrl-C again ends them at once"
+    waiting = "waiting for `stubborn` to end; Ctrl-C again ends it at once"
     assert waiting in ran.err.splitlines()
 
 
@@ -350,7 +350,7 @@ def test_serving_over_http_says_what_its_end_waits_for(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 
-    assert "waiting for `stubborn` to end; a second Ctrl-C ends them at once" in ran.err
+    assert "waiting for `stubborn` to end; a second Ctrl-C ends it at once" in ran.err
     assert ran.status is ExitStatus.FINE
 
 

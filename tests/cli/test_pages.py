@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from aggregator.cli.pages import overview, server_page
 from aggregator.cli.paper import Paper
 
@@ -47,3 +49,39 @@ def test_a_server_that_each_client_has_says_so_and_how_many_do() -> None:
     assert "each has its own process\n" in f"{alone}\n"
     assert "each has its own process: 3 processes now" in shared
     assert "1 process now" in one
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (["ready", "ready"], "2 of 2 servers ready, 0 tools"),
+        (["idle", "idle"], "2 of 2 servers ready, all of them idle until called, 0 tools"),
+        (["idle"], "1 of 1 server ready, idle until called, 0 tools"),
+        (["ready", "idle", "failed"], "2 of 3 servers ready, 1 of them idle until called, 0 tools"),
+    ],
+)
+def test_servers_that_wait_to_be_called_are_ready(states: list[str], said: str) -> None:
+    servers = [{**SERVER, "name": f"s{at}", "state": each} for at, each in enumerate(states)]
+
+    page = overview({"servers": servers, "tools": [], "visible": []}, Paper(100))
+
+    assert said in page.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (["new", "new"], "mail: 2 tools new since approved"),
+        (["removed"], "mail: 1 tool gone since approved"),
+        (["new", "description"], "mail: 2 tools changed since approved"),
+    ],
+)
+def test_tools_that_were_not_there_are_new_and_not_changed(kinds: list[str], said: str) -> None:
+    drift = [
+        {"tool": f"t{at}", "name": None, "kind": kind, "details": ["is so"], "withheld": False}
+        for at, kind in enumerate(kinds)
+    ]
+
+    page = overview({"servers": [{**SERVER, "drift": drift}], "tools": [], "visible": []}, Paper())
+
+    assert said in page.splitlines()
