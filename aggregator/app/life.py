@@ -179,7 +179,7 @@ async def running_fleet(
         memory = open_memory(variables, enabled=settings.state, on_news=news.send)
         state = state_path(variables) if settings.state else None
         # To forget them is nothing that `state: false` asks for: they are not what was learned.
-        logins = login_home(variables, config.path)
+        logins = login_home(variables, config.path, replica.succession)
         meaning = open_meaning(state, wanted=settings.semantic)
         audience = Audience(is_shared=is_shared)
         shelf = open_shelf(state_path(variables), config)

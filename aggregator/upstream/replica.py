@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from aggregator.downstream.login.succession import Succession
 from aggregator.errors import ElsewhereError, ServerUnavailableError
 from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName
@@ -50,6 +51,8 @@ class Replica:
     """Seals what clients carry from one request to the next."""
     post: Post | None = None
     """How the others are reached, if they have more in common than keys."""
+    succession: Succession | None = None
+    """What the others know of logins that they have, too."""
 
     @property
     def is_alone(self) -> bool:

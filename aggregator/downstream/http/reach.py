@@ -41,7 +41,9 @@ def credentials(server: ServerConfig, where: Address, logins: Logins) -> Credent
     grant: Grant = RefreshGrant(sender(where))
     if server.oauth and server.oauth.grant == "client_credentials":
         grant = MachineGrant(server.url or "", server.oauth, sender(where), getter(where))
-    return Credentials(logins.file(server), grant, logins.command(server))
+    return Credentials(
+        logins.file(server), grant, logins.command(server), succession=logins.succession
+    )
 
 
 def address(server: ServerConfig) -> Address:

@@ -25,6 +25,7 @@ from aggregator.downstream.login.renewal import (
     outcome,
     renewal,
 )
+from aggregator.downstream.login.succession import Succession
 from aggregator.downstream.transport import Remedy, Undelivered
 
 logger = logging.getLogger(__name__)
@@ -115,9 +116,12 @@ class Credentials:
         grant: Grant,
         command: Command,
         *,
+        succession: Succession | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._file = file
+        self._succession = succession
+        """What other machines know of the same login, if they can be asked."""
         self._grant = grant
         self._command = command
         self._clock = clock
@@ -226,9 +230,22 @@ class Credentials:
         try:
             async with self._file.turn():
                 login = self._current()
-                return login if login != stale else await self._ask(stale)
+                return login if login != stale else await self._ask_for_all(stale)
         except (LoginFileError, RenewalError) as error:
             return self._rest(stale, str(error))
+
+    async def _ask_for_all(self, stale: Login | None) -> Login | None:
+        """Have another login as another machine has had it, or have one for all of them."""
+        if self._succession is None or stale is None or stale.refresh_token is None:
+            return await self._ask(stale)
+        async with self._succession.turn(stale) as known:
+            if known != stale and not known.is_due(self._clock()):
+                self._keep(known)
+                return known
+            renewed = await self._ask(known)
+            if renewed is not None and renewed.lost is None:
+                await self._succession.renewed(known, renewed)
+            return renewed
 
     async def _ask(self, stale: Login | None) -> Login | None:
         """Ask for another login and keep what comes of it; the turn is ours."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from aggregator.downstream.login.succession import Succession
 from aggregator.memory import state_path
 
 
@@ -12,9 +13,15 @@ class Home(NamedTuple):
 
     directory: Path
     config: Path
+    succession: Succession | None = None
+    """What other machines with the same logins know of them."""
 
 
-def login_home(variables: Mapping[str, str], config: Path) -> Home | None:
+def login_home(
+    variables: Mapping[str, str], config: Path, succession: Succession | None = None
+) -> Home | None:
     """Return where this user's logins are; none where nothing says whose state is where."""
     state = state_path(variables)
-    return None if state is None else Home(state.with_name("logins"), config.absolute())
+    if state is None:
+        return None
+    return Home(state.with_name("logins"), config.absolute(), succession)

@@ -8,6 +8,7 @@ from aggregator.config import ServerConfig
 from aggregator.downstream.login.command import Command
 from aggregator.downstream.login.file import LoginFile, login_file
 from aggregator.downstream.login.home import login_home
+from aggregator.downstream.login.succession import Succession
 
 
 class Logins(NamedTuple):
@@ -15,6 +16,8 @@ class Logins(NamedTuple):
 
     directory: Path
     config: Path
+    succession: Succession | None = None
+    """What other machines with the same logins know of them."""
 
     def file(self, server: ServerConfig) -> LoginFile:
         """Return where the login to a server is kept."""

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from aggregator.upstream.http.binding import Binding
+from aggregator.upstream.http.replicas.heirs import Heirs
 from aggregator.upstream.http.replicas.key_file import KeyFile
 from aggregator.upstream.http.replicas.mail import Box, Mail
 from aggregator.upstream.replica import Replica
@@ -29,5 +30,8 @@ class Common:
         place = binding.port or f"process-{os.getpid()}"
         # What is sealed is opened on machines that have only the time of day in common.
         name = f"{socket.gethostname()}:{place}"
-        mail = None if box is None else Mail(box, name)
-        return cls(keys, Replica(name, wax, Sealer(wax, time.time), mail), mail)
+        sealer = Sealer(wax, time.time)
+        if box is None:
+            return cls(keys, Replica(name, wax, sealer))
+        mail = Mail(box, name)
+        return cls(keys, Replica(name, wax, sealer, mail, Heirs(box, name)), mail)

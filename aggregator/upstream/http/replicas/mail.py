@@ -38,6 +38,10 @@ class Box(Protocol):
         """Have something kept as soon as that can be."""
         ...
 
+    async def put(self, key: str, value: str, seconds: float, /) -> None:
+        """Have something kept now, or as soon as that can be."""
+        ...
+
     def tell(self, **message: Any) -> bool:  # noqa: ANN401 - what JSON takes
         """Tell all other replicas something, unless it is too much; say whether it is not."""
         ...

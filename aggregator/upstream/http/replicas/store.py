@@ -98,6 +98,14 @@ class Store:
         """Have something kept as soon as that can be."""
         self._put(Item(json.dumps([key, value]).encode(), key, int(seconds)))
 
+    async def put(self, key: str, value: str, seconds: float) -> None:
+        """Have something kept now; where that cannot be, as soon as it can."""
+        item = Item(json.dumps([key, value]).encode(), key, int(seconds))
+        try:
+            await self._hand_over(item)
+        except _FAILURES:
+            self._put(item)
+
     def tell(self, **message: Any) -> bool:  # noqa: ANN401 - what JSON takes
         """Tell all other replicas something that they may miss; say whether it is not too much."""
         body = json.dumps(message, separators=(",", ":")).encode()

@@ -35,6 +35,9 @@ class Street:
     def keep(self, key: str, value: str, seconds: float, /) -> None:
         raise NotImplementedError
 
+    async def put(self, key: str, value: str, seconds: float, /) -> None:
+        raise NotImplementedError
+
     async def look(self, *keys: str) -> Sequence[str | None]:
         raise NotImplementedError
 

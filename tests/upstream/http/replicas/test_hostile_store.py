@@ -14,11 +14,44 @@ from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
 from aggregator.upstream.seal import OwnWax
+from tests.login.logins import login
 from tests.patience import PATIENCE
 from tests.replicas.cluster import STORE, storehouse
 from tests.upstream.http.replicas.pair import common, until_up
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(STORE is None, reason="there is neither Redis nor Valkey here")
+async def test_a_login_is_found_by_who_has_the_token_it_renews_and_read_by_nobody(
+    tmp_path: Path,
+) -> None:
+    before, after = login(), login(access_token="access-2", refresh_token="refresh-2")  # noqa: S106
+    async with storehouse(tmp_path) as running:
+        here, there = (common(tmp_path / "state-key", name, running.url) for name in ("a", "b"))
+        assert isinstance(here.mail, Mail)
+        assert isinstance(there.mail, Mail)
+        assert here.replica.succession is not None
+        assert there.replica.succession is not None
+        async with anyio.create_task_group() as group:
+            for each in (here.mail, there.mail):
+                group.start_soon(each.run, _ignore, _nothing)
+                await until_up(each)
+            async with here.replica.succession.turn(before) as known:
+                assert known == before
+                async with coredis.Redis.from_url(running.url) as direct:
+                    assert len([key async for key in direct.scan_iter(f"{SCOPE}:renewing:*")]) == 1
+                await here.replica.succession.renewed(before, after)
+            async with there.replica.succession.turn(before) as known:
+                assert known == after
+            async with coredis.Redis.from_url(running.url) as direct:
+                keys = [key async for key in direct.scan_iter("*")]
+                values = [await direct.get(key) or b"" for key in keys]
+            group.cancel_scope.cancel()
+
+    assert len(keys) == 1
+    assert not any(word in b"".join((*keys, *values)) for word in (b"access", b"refresh", b"http"))
 
 
 @pytest.mark.slow
