@@ -37,10 +37,7 @@ async def fetch_keys(issuer: Issuer) -> KeySet:
     try:
         with anyio.fail_after(PATIENCE):
             described = await _described(issuer.name, fetch)
-            place = described.get("jwks_uri")
-            if not isinstance(place, str) or not is_http(place):
-                raise KeysError("it does not say where its keys are (`jwks_uri`)")
-            reply = await fetch(place)
+            reply = await fetch(keys_in(described, issuer.name))
             if reply.status != HTTPStatus.OK:
                 raise KeysError(f"its keys were answered with {reply.status}")
             return await to_thread.run_sync(partial(read_keys, reply.body))
@@ -64,6 +61,27 @@ async def _described(issuer: str, fetch: Any) -> Mapping[str, Any]:  # noqa: ANN
         told = on_one_line(other[:MAX_QUOTED])
         raise KeysError(f"it calls itself `{told}`: write `http.issuer` to the letter like that")
     raise KeysError("it does not describe itself where issuers do (`/.well-known/…`)")
+
+
+def keys_in(described: Mapping[str, Any], issuer: str) -> str:
+    """Return where an issuer says that its keys are.
+
+    Raises:
+        KeysError: It does not say so, or names what others could answer in its place.
+    """
+    from aggregator.downstream.login.discovery import astray, is_here  # noqa: PLC0415 - see above
+
+    place = described.get("jwks_uri")
+    if not isinstance(place, str) or not is_http(place):
+        raise KeysError("it does not say where its keys are (`jwks_uri`)")
+    parts = urlsplit(place)
+    wrong = astray(place, issuer)
+    if wrong is None and parts.scheme == "http" and not is_here(parts.hostname or ""):
+        wrong = "is not encrypted, and not on this machine"
+    if wrong is not None:
+        told = on_one_line(place[:MAX_QUOTED])
+        raise KeysError(f"it says that its keys are at `{told}`, which {wrong}")
+    return place
 
 
 def places(issuer: str) -> tuple[str, ...]:
