@@ -28,6 +28,8 @@ from aggregator.upstream.visitor import Visitor
 Context = ServerRequestContext[Any, Any]
 
 LOOPBACK = ("127.0.0.1", "::1")
+PEER = "aggregator.peer"
+"""Where in the scope of a request the gateway's address stands that it came from, if from one."""
 PROFILE = "aggregator.profile"
 """Where in the scope of a request the door writes the profile that it has chosen."""
 HOME = "aggregator.home"
@@ -298,4 +300,5 @@ def is_near(request: HTTPConnection | None) -> bool:
         return True
     host = request.client.host if request.client else ""
     is_here = host in LOOPBACK and request.url.hostname in (*LOOPBACK, "localhost")
-    return is_here and not any(name in request.headers for name in FORWARDING)
+    is_passed_on = PEER in request.scope or any(name in request.headers for name in FORWARDING)
+    return is_here and not is_passed_on

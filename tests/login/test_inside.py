@@ -14,7 +14,7 @@ from aggregator.config import Settings
 from aggregator.downstream.http.reach import reach
 from aggregator.downstream.login.home import Home
 from aggregator.errors import ERROR_META
-from aggregator.upstream.caller import is_near
+from aggregator.upstream.caller import PEER, is_near
 from aggregator.upstream.server import Upstream
 from tests.login.authority import Authority, World, world
 from tests.login.browser import browse, press
@@ -93,6 +93,8 @@ def test_only_a_client_on_this_machine_is_shown_a_page_of_it(
     asked = HTTPConnection({"type": "http", "client": (peer, 1), "headers": wire, "path": "/mcp"})
     assert is_near(asked) is near
     assert is_near(None)
+    # A gateway that was named may say nothing of its clients.
+    assert not is_near(HTTPConnection({**asked.scope, PEER: (peer, 1)}))
 
 
 def names_of(listing: Json) -> set[str]:

@@ -14,10 +14,11 @@ from math import ceil
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from aggregator.upstream.allowances import Allowances
+from aggregator.upstream.caller import PEER
 from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
 from aggregator.upstream.http.presence import presence
-from aggregator.upstream.http.proxies import PEER
+from aggregator.upstream.http.proxies import ASKED_FOR
 from aggregator.upstream.http.refusal import Refusal
 from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.strangers import Strangers
@@ -71,14 +72,18 @@ class Policy:
 _USUAL_PORTS = (80, 443)
 
 
-def refusal(headers: Headers, policy: Policy, *, address: str | None = None) -> Refusal | None:
+def refusal(
+    headers: Headers, policy: Policy, *, address: str | None = None, asked_for: str | None = None
+) -> Refusal | None:
     """Say why a request that arrived at an address is nobody's business here; `None` if it is.
 
-    Whoever asks may be let in, but not by a page of somebody else.
+    Whoever asks may be let in, but not by a page of somebody else. What a gateway says that was
+    asked for must be ours as well: it is one more thing to be checked, and no way in.
     """
     return (
         _two_lengths(headers)
         or _wrong_host(_all(headers, b"host"), policy, address)
+        or (None if asked_for is None else _wrong_host([asked_for], policy, address))
         or _wrong_origin(headers, policy, address)
     )
 
@@ -110,7 +115,12 @@ class Guard:
         """Answer a request, or refuse it; anything else is not served at all."""
         if scope["type"] != "http":
             return
-        found = refusal(scope["headers"], self._policy, address=_address(scope))
+        found = refusal(
+            scope["headers"],
+            self._policy,
+            address=_address(scope),
+            asked_for=scope.get(ASKED_FOR),
+        )
         if found is None and not self._is_open(scope["path"]):
             given = _all(scope["headers"], b"authorization")
             judged = await self._admission.judge(given, scope["path"])

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aggregator.upstream.caller import PEER
 from aggregator.upstream.http.binding import BindingError
 
-PEER = "aggregator.peer"
-"""Where in the scope of a request the address stands that it came from."""
+ASKED_FOR = "aggregator.asked-for"
+"""Where in the scope of a request the host stands that a gateway says it was sent to."""
 MAX_HOPS = 32
 """Addresses of one request that are looked at."""
 MAX_HOP = 100
@@ -86,8 +87,8 @@ class Behind:
         if said.scheme in ("http", "https"):
             asked["scheme"] = said.scheme
         if said.host:
-            kept = [each for each in headers if each[0] != b"host"]
-            asked["headers"] = [(b"host", said.host.encode("latin-1")), *kept]
+            # Not in place of `Host`: a gateway may pass on what its client has written there.
+            asked[ASKED_FOR] = said.host
         return asked
 
     def _client(self, hops: tuple[str, ...]) -> str | None:

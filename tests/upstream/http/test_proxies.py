@@ -9,8 +9,9 @@ import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from aggregator.upstream.caller import PEER
 from aggregator.upstream.http.binding import BindingError
-from aggregator.upstream.http.proxies import PEER, Behind, parse_proxies
+from aggregator.upstream.http.proxies import ASKED_FOR, Behind, parse_proxies
 from tests.loopback.door import door
 from tests.patience import PATIENCE
 from tests.peers import Peer, connect_to, ready
@@ -82,8 +83,10 @@ async def test_scheme_and_host_are_what_the_gateway_next_to_us_says() -> None:
     )
 
     for found in (common, standard):
-        assert (found["scheme"], found["host"]) == ("https", ["a.example"])
-    assert (odd["scheme"], odd["host"]) == ("http", ["inside:8765"])
+        assert (found["scheme"], found[ASKED_FOR]) == ("https", "a.example")
+    assert odd["scheme"] == "http"
+    assert ASKED_FOR not in odd
+    assert all(found["host"] == ["inside:8765"] for found in (common, standard, odd))
 
 
 @pytest.mark.parametrize("sent", ["a", " ", "a ", 'a="', "for=", "\t;"])
@@ -100,7 +103,7 @@ async def test_nobody_else_is_believed(peer: str) -> None:
 
     assert found["client"][0] == peer
     assert found["host"] == ["inside:8765"]
-    assert PEER not in found
+    assert not {PEER, ASKED_FOR} & set(found)
 
 
 @pytest.mark.parametrize("text", ["", "host", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.1,,"])
@@ -123,8 +126,14 @@ async def test_the_host_that_a_client_asked_for_is_checked(tmp_path: Path) -> No
             return answer.status_code
 
         through = {"x_forwarded_for": "203.0.113.9", "x_forwarded_host": "tools.example"}
-        assert await status(**through, host="10.0.0.1") == 200
+        # The gateway names us as it knows us, or as its client does.
+        assert await status(**through) == 200
+        assert await status(**through, host="tools.example") == 200
         assert await status(**{**through, "x_forwarded_host": "evil.example"}) == 421
+        # Nobody comes in by what the client may have written there.
+        for known in ("tools.example", "localhost", "127.0.0.1"):
+            forged = {**through, "x_forwarded_host": known, "host": "evil.example"}
+            assert await status(**forged) == 421
         assert await status(host="evil.example") == 421
 
 
