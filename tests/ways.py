@@ -5,6 +5,7 @@ hands its streams to a real hub, which serves it from the story's own servers. O
 there is no process to wait for: there its descriptors are handed over from within.
 """
 
+import json
 import os
 import socket
 import sys
@@ -82,7 +83,11 @@ class ThroughHub:
             return
         place = self._directory / str(next(self._numbers))
         place.mkdir(mode=0o700)
-        (place / "servers.yaml").write_text("servers: {}\n", encoding="utf-8")
+        profiles = {
+            name: dict[str, object]() for name in upstream.fleet.now.config.settings.profiles
+        }
+        written = json.dumps({"servers": {}, "profiles": profiles})
+        (place / "servers.yaml").write_text(written, encoding="utf-8")
         dock = open_dock(_variables(place))
         lock = dock.lock()
         assert lock is not None
@@ -116,6 +121,8 @@ class ThroughHub:
         place = self._places[id(upstream)]
         words = ["-c", PROGRAM.format(patience=10 * PATIENCE), "serve", "--shared"]
         words += ["--config", str(place / "servers.yaml")]
+        if visitor is not None and visitor.profile is not None:
+            words += ["--profile", visitor.profile]
         program = StdioServerParameters(command=sys.executable, args=words, env=_variables(place))
         with (place / "errors").open("a+") as errors:
             async with stdio_client(program, errors) as streams:

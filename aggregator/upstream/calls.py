@@ -80,8 +80,15 @@ class Calls:
         """
         entry: ToolEntry | None = None
         with self._witness.see_call(request) as sight:
+
+            def note(asked: CallRequest, noted: ToolEntry | None) -> None:
+                nonlocal entry
+                # A page of a result is not a result to be kept once more.
+                entry = None if noted is not None and noted.name == READING else noted
+                sight.note(asked, noted)
+
             try:
-                result = await self._bound(request, sight.note)
+                result = await self._bound(request, note)
                 if isinstance(result, _Bound):
                     entry, request = result.entry, result.request
                     result = await self._forwarding.send(result.forward, request)

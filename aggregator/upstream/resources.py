@@ -108,7 +108,7 @@ class Resources:
         if uri.startswith(f"{SKILLS_URI}/"):
             return keepable(await _read_skill(uri, request), 0, request.caller.era)
         if (name := name_in(uri)) is not None:
-            if (contents := self._guard.contents(name, request)) is None:
+            if (contents := await self._guard.contents(name, request)) is None:
                 raise no_resource(uri, request)
             return keepable({"contents": contents}, 0, request.caller.era)
         if uri == self._edition(request.now):

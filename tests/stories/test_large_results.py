@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -10,6 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import Settings
+from aggregator.config.profile import Profile
 from aggregator.records.events import CallEnded, Event
 from aggregator.upstream.results.parts import room_of
 from aggregator.upstream.results.telling import RESULT_META
@@ -17,15 +19,19 @@ from aggregator.upstream.visitor import Visitor
 from tests.peers import (
     Context,
     Era,
+    Mortal,
     Peer,
     aggregating,
     connect_to,
     error_of,
+    never,
     ready,
     text_of,
     until,
     visiting,
 )
+from tests.raw import Dispatch, Json, RawServer
+from tests.stories.test_server_dies import in_turn
 
 pytestmark = pytest.mark.anyio
 
@@ -45,8 +51,8 @@ CLAUDE = types.Implementation(name="claude-code", version="1")
 class Logs(Peer):
     """A server with results of any size."""
 
-    def __init__(self) -> None:
-        plain = {"annotations": {"readOnlyHint": True}}
+    def __init__(self, *, hint: bool = True) -> None:
+        plain: dict[str, Any] = {"annotations": {"readOnlyHint": True}} if hint else {}
         super().__init__(
             read=plain, several=plain, fail=plain, list=plain | {"outputSchema": SCHEMA}
         )
@@ -259,3 +265,117 @@ async def test_whoever_listens_is_told_of_the_whole_result(era: Era) -> None:
     assert ended.content is not None
     assert ended.content.result is not None
     assert ended.content.result["content"][0]["text"] == LARGE[:400_000]
+
+
+VIEW = Profile("view")
+HIDING = (
+    {"view": replace(VIEW, deny=("read",))},
+    {"view": replace(VIEW, allow=("logs__several",))},
+    {"view": replace(VIEW, servers=("other",))},
+    {"view": replace(VIEW, read_only=True)},
+    dict[str, Profile](),
+)
+"""Edits after which a tool is hidden."""
+
+
+async def test_a_result_is_not_read_again_once_its_tool_is_hidden(era: Era) -> None:
+    servers = {"logs": connect_to(Logs(hint=False)), "other": connect_to(Peer("go"))}
+    shown_to = replace(GUARDED, profiles={"view": VIEW})
+    async with aggregating(servers, shown_to, is_shared=True) as upstream:
+        await ready(upstream)
+        config = upstream.fleet.now.config
+        async with visiting(upstream, era, Visitor("one", "/", 1, "view")) as client:
+            for profiles in HIDING:
+                upstream.fleet.reconfigure(config)
+                shown = await client.call_tool("logs__read", {})
+                (name, arguments), find = calls_in(shown)
+                assert not (await client.call_tool(name, arguments)).is_error
+
+                edited = replace(shown_to, profiles=profiles)
+                upstream.fleet.reconfigure(replace(config, settings=edited))
+
+                for asked in (arguments, find[1]):
+                    refused = await client.call_tool("CallReadOnlyTool", asked)
+                    assert error_of(refused)["kind"] == "unknown-result"
+                with pytest.raises(MCPError, match="There is no resource"):
+                    await client.read_resource(facts(shown)["uri"])
+
+
+async def test_a_result_of_a_prompt_or_a_resource_is_hidden_with_it(
+    era: Era, server_era: Era
+) -> None:
+    server = RawServer(server_era)
+    server.prompts = [{"name": "tell"}]
+    server.resources = [{"uri": "log://all", "name": "all"}]
+
+    async def get(_context: Dispatch, _params: Json) -> Json:
+        content = {"type": "text", "text": LARGE[:100_000]}
+        return {"messages": [{"role": "user", "content": content}]}
+
+    async def read(_context: Dispatch, params: Json) -> Json:
+        return {"contents": [{"uri": params["uri"], "text": LARGE[:100_000]}]}
+
+    server.handlers |= {"prompts/get": get, "resources/read": read}
+    settings = replace(GUARDED, profiles={"view": VIEW})
+    seen = Visitor("one", "/", 1, "view")
+    async with aggregating({"logs": server.connect}, settings, is_shared=True) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era, seen) as client:
+            uris: list[str] = []
+            for name in ("prompt:logs__tell", "resource:log://all"):
+                shown = await client.call_tool("CallTool", {"name": name, "arguments": {}})
+                uris.append(facts(shown)["uri"])
+                await client.read_resource(uris[-1])
+            narrow = replace(VIEW, allow=("logs__other",))
+            edited = replace(settings, profiles={"view": narrow})
+            upstream.fleet.reconfigure(replace(upstream.fleet.now.config, settings=edited))
+
+            for uri in uris:
+                with pytest.raises(MCPError, match="There is no resource"):
+                    await client.read_resource(uri)
+
+
+async def test_a_result_is_read_again_while_its_server_is_away(era: Era) -> None:
+    mortal = Mortal(in_turn(connect_to(Logs()), never()))
+    async with aggregating({"logs": mortal}, GUARDED) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            shown = await client.call_tool("logs__read", {})
+            mortal.cut()
+            await until(
+                lambda: not upstream.fleet.now.catalog.entries, lambda: upstream.fleet.changed
+            )
+            (name, arguments), _find = calls_in(shown)
+            read = await client.call_tool(name, arguments)
+
+    assert not read.is_error
+
+
+class Crumbs(Peer):
+    """A server whose results have very many parts."""
+
+    async def _call(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        assert ctx.session, params.name
+        texts = [types.TextContent(type="text", text=f"{number} ") for number in range(20_000)]
+        return types.CallToolResult(content=[*texts, IMAGE, *texts])
+
+
+async def test_a_result_of_very_many_parts_is_read_whole_as_few(era: Era) -> None:
+    async with aggregating({"logs": connect_to(Crumbs("read"))}, GUARDED) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            shown = await client.call_tool("logs__read", {})
+            whole = await client.read_resource(facts(shown)["uri"])
+            part = await client.read_resource(f"{facts(shown)['uri']}/20001")
+
+    crumbs = "".join(f"{number} " for number in range(20_000))
+    first, image, last = whole.contents
+    assert isinstance(image, types.BlobResourceContents)
+    assert [
+        each.text for each in (first, last) if isinstance(each, types.TextResourceContents)
+    ] == [crumbs] * 2
+    assert [
+        each.text for each in part.contents if isinstance(each, types.TextResourceContents)
+    ] == ["0 "]

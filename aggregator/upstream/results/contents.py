@@ -1,20 +1,27 @@
 """Results that are kept, as resources."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
+from aggregator.basics.effort import Turn
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.upstream.results.parts import Part, Whole
 from aggregator.upstream.results.shelf import Kept
 from aggregator.upstream.results.telling import STRUCTURED, uri_of
 
+MAX_CONTENTS = 1_000
+"""Parts of a result that are read as one resource each by itself; of more, texts are joined."""
+
 _JSON = "application/json"
 
 
-def contents_of(kept: Kept, path: str) -> list[JsonObject] | None:
-    """Return all of a result, or the part of it that a path names; nothing if there is none."""
+def contents_of(kept: Kept, path: str) -> Generator[None, None, list[JsonObject] | None]:
+    """Return all of a result, or the part of it that a path names; nothing if there is none.
+
+    It yields where a turn is over.
+    """
     uri = uri_of(kept.name)
     if not path:
-        return [*_all(kept, uri)]
+        return (yield from _all(kept, uri))
     if path == STRUCTURED and kept.structured is not None:
         return [*_structured(kept.structured, uri)]
     number = int(path) if path.isdecimal() and path.isascii() and len(path) < len(uri) else -1
@@ -23,11 +30,32 @@ def contents_of(kept: Kept, path: str) -> list[JsonObject] | None:
     return [_content(kept.whole.parts[number], f"{uri}/{number}")]
 
 
-def _all(kept: Kept, uri: str) -> Iterator[JsonObject]:
-    for number, part in enumerate(kept.whole.parts):
-        yield _content(part, f"{uri}/{number}")
+def _all(kept: Kept, uri: str) -> Generator[None, None, list[JsonObject]]:
+    parts, contents, turn = kept.whole.parts, list[JsonObject](), Turn()
+    joins, texts = len(parts) > MAX_CONTENTS, list[str]()
+    for number, part in enumerate(parts):
+        if turn.is_over(4):
+            yield
+        if joins and part.block.get("type") == "text":
+            texts.append(part.text)
+            continue
+        _join(texts, contents, uri)
+        if joins and len(contents) >= MAX_CONTENTS:
+            left = f"[{len(parts) - number:,} more parts: the next is the resource {uri}/{number}]"
+            _join([left], contents, uri)
+            break
+        contents.append(_content(part, f"{uri}/{number}"))
+    _join(texts, contents, uri)
     if kept.structured is not None:
-        yield from _structured(kept.structured, uri)
+        contents.extend(_structured(kept.structured, uri))
+    return contents
+
+
+def _join(texts: list[str], contents: list[JsonObject], uri: str) -> None:
+    """Have texts that follow each other be one, of which nothing more is to be told."""
+    if texts:
+        contents.append({"uri": uri, "mimeType": "text/plain", "text": "".join(texts)})
+        texts.clear()
 
 
 def _structured(structured: Whole, uri: str) -> Iterator[JsonObject]:

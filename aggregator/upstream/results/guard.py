@@ -1,5 +1,6 @@
 """Sees to it that no result costs a model more than it may, and that nothing of one is lost."""
 
+from dataclasses import replace
 from typing import Any
 
 from aggregator.basics.json import JsonObject, items
@@ -18,6 +19,7 @@ from aggregator.upstream.results.contents import contents_of
 from aggregator.upstream.results.parts import Whole, cost, cost_of_value, room_of, whole_of, written
 from aggregator.upstream.results.shelf import Kept, Shelf
 from aggregator.upstream.results.shortening import shorten
+from aggregator.upstream.results.sources import is_shown
 
 PAGE_TOKENS = 10_000
 """What a page costs where results may cost anything."""
@@ -63,6 +65,7 @@ class Guard:
             return result
         name = self._shelf.new_name()
         kept = await _kept(name, blocks, None if stays else structured, entry)
+        kept = replace(kept, config=request.now.config)
         return await self._shown(result, kept, request, limit, stays=stays)
 
     async def _shown(
@@ -112,10 +115,10 @@ class Guard:
         """
         return self._found(name, request)[0].server
 
-    def contents(self, name: str, request: Request) -> list[JsonObject] | None:
+    async def contents(self, name: str, request: Request) -> list[JsonObject] | None:
         """Return a result as the contents of a resource, if it is kept for this client."""
         try:
-            return contents_of(*self._found(name, request))
+            return await in_turns(contents_of(*self._found(name, request)))
         except UnknownResultError:
             return None
 
@@ -130,7 +133,8 @@ class Guard:
         if (place := self._shelf.elsewhere(name)) is not None:
             raise ElsewhereError("this result", place)
         kept = self._shelf.find(request.resident.key, name)
-        if kept is None or (kept.server and kept.server not in request.now.config.servers):
+        # What it came from may have been hidden since.
+        if kept is None or not is_shown(kept, request.now):
             raise UnknownResultError(name)
         return kept, path
 

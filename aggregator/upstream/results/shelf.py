@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import anyio
 
 from aggregator.basics.signals import Signal
+from aggregator.config import Config
 from aggregator.names import ServerName
 from aggregator.upstream.results.parts import Whole
 
@@ -40,6 +41,8 @@ class Kept:
     whole: Whole
     structured: Whole | None = None
     """Its structured content, where that is not in the whole already."""
+    config: Config | None = None
+    """What was configured for its client when it came."""
 
     @property
     def weight(self) -> int:
