@@ -31,7 +31,7 @@ from aggregator.fleet.remembering import save_news
 from aggregator.fleet.shelf import open_shelf
 from aggregator.memory import open_memory, state_path
 from aggregator.records.events import Stream
-from aggregator.records.keeping import keep_stats, stats_path
+from aggregator.records.keeping import keep_stats, keep_to_ourselves, stats_path
 from aggregator.records.learning import keep_learning
 from aggregator.records.tracing import keep_sending, open_tracer
 from aggregator.search.hits import Experience
@@ -213,7 +213,9 @@ async def running_fleet(
         group.start_soon(save_news, memory, news)
         group.start_soon(shelf.keep)
         if state is not None and settings.stats:
-            group.start_soon(keep_stats, fleet.stream, stats_path(state), config.path, fleet.redact)
+            share = keep_to_ourselves if replica.post is None else replica.post.counted
+            directory, redact = stats_path(state), fleet.redact
+            group.start_soon(keep_stats, fleet.stream, directory, config.path, redact, share)
             group.start_soon(_learn, fleet, stats_path(state), config.path)
         if settings.tokens is not None:
             # And so is this.

@@ -7,6 +7,7 @@ not interrupted by another.
 
 import os
 import re
+import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,8 @@ FILE_BYTES = 1024 * 1024
 """Bytes after which the next file is begun."""
 WRITTEN_AT_ONCE = 64 * 1024
 """Bytes that are written together, unless a single line is longer."""
+PLACE = "place"
+"""The file that tells a directory from others."""
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})\.(\d{3})\.jsonl")
 
 
@@ -58,6 +61,24 @@ class Segments:
             if path.name >= first:
                 with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
                     yield from file
+
+    def place(self) -> str:
+        """Return what tells this directory from all others, from wherever it is reached.
+
+        Raises:
+            OSError: It can be neither read nor made.
+        """
+        path = self._directory / PLACE
+        if not path.exists():
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made = secrets.token_hex(16)
+            temporary = path.with_name(f".{PLACE}.{made}")
+            temporary.write_text(made, encoding="ascii")
+            # Of two processes that make one at the same time, the second takes the first's.
+            with suppress(FileExistsError):
+                os.link(temporary, path)
+            temporary.unlink()
+        return path.read_text(encoding="ascii")
 
     def _files(self) -> list[Path]:
         """Return the files, the oldest first."""

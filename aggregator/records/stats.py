@@ -2,11 +2,12 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from aggregator.basics.json import is_plain_object
 from aggregator.exposure import tokens_listed, tokens_unlisted
 from aggregator.records.events import Answer, CallEnded, ListServed, Searched
 from aggregator.secrecy import Redaction
@@ -25,9 +26,23 @@ def lines_of(
     return [_written({"file": which, **line}) for line in lines]
 
 
+def adopted(lines: Iterable[object], config: Path) -> list[bytes]:
+    """Return lines that others have counted of the same configuration, as those of our own file."""
+    which = file_mark(config)
+    return [_written({**line, "file": which}) for line in map(_parsed, lines) if "at" in line]
+
+
 def file_mark(config: Path) -> str:
     """Return what stands for a configuration in each line."""
     return sha256(os.fsencode(config.absolute())).hexdigest()[:12]
+
+
+def _parsed(text: object) -> Line:
+    try:
+        line: object = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return line if is_plain_object(line) else {}
 
 
 def _written(line: Line) -> bytes:

@@ -30,6 +30,10 @@ class Post(Protocol):
         """Have what only one replica may have; return which has it, if that can be known."""
         ...
 
+    def counted(self, place: str, lines: Sequence[bytes], /) -> None:
+        """Say what was counted here, and in which place it is written."""
+        ...
+
     def changed(self, profile: str | None, what: str, /) -> None:
         """Say that clients of a profile that listen elsewhere would get another list here."""
         ...

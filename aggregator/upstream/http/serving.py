@@ -243,7 +243,7 @@ def _hearing(access: Access, site: Site, upstream: Upstream) -> AbstractAsyncCon
     mail = access.common and access.common.mail
     if mail is None:
         return nullcontext()
-    return Hearing(mail, site.endpoint, upstream, access.keys).open()
+    return Hearing(mail, site.endpoint, upstream, access.keys, access.stats).open()
 
 
 async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:

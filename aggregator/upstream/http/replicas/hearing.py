@@ -1,14 +1,19 @@
 """What one replica does about what the others tell it."""
 
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import anyio
+from anyio import to_thread
 from mcp_types import JSONRPCError, JSONRPCResponse
 from pydantic import ValidationError
 
 from aggregator.basics.json import JsonObject, as_object, items
+from aggregator.records.segments import Segments
+from aggregator.records.stats import adopted
 from aggregator.upstream.http.endpoint import Endpoint
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.replicas.counting import Counting
@@ -24,8 +29,17 @@ AT_ONCE = 500
 class Hearing:
     """Acts on messages; whatever is no longer here is none of its business."""
 
-    def __init__(self, mail: Mail, endpoint: Endpoint, upstream: Upstream, keys: Keys) -> None:
+    def __init__(
+        self,
+        mail: Mail,
+        endpoint: Endpoint,
+        upstream: Upstream,
+        keys: Keys,
+        stats: Path | None = None,
+    ) -> None:
         self._mail = mail
+        self._stats = stats
+        """Where it is kept what was counted, if it is."""
         self._counting = Counting(mail, upstream.allowances)
         self._endpoint = endpoint
         self._upstream = upstream
@@ -67,6 +81,8 @@ class Hearing:
             self._keys.refuse(each for each in items(message["digests"]) if isinstance(each, str))
         elif message["kind"] == "spent":
             self._counting.hear(message)
+        elif message["kind"] == "counted":
+            await self._counted(message)
         elif isinstance(profile, str | None):
             await self._upstream.hear_of(profile, message.get("what"))
 
@@ -83,6 +99,12 @@ class Hearing:
                     self._endpoint.end(session.key)
                 else:
                     self._upstream.load(session.key, recalled.loaded)
+
+    async def _counted(self, message: JsonObject) -> None:
+        """Keep what others have counted beside our own, so that each has the sum of all."""
+        if self._stats is not None:
+            config = self._upstream.fleet.now.config.path
+            await to_thread.run_sync(_keep, self._stats, config, message["place"], message["lines"])
 
     async def _ended(self, session: str, _message: JsonObject) -> None:
         self._endpoint.end(session)
@@ -110,3 +132,11 @@ class Hearing:
             known.questions.answer(kind.model_validate(message["message"]))
         except ValidationError:
             return
+
+
+def _keep(directory: Path, config: Path, place: str, lines: object) -> None:
+    segments = Segments(directory)
+    # Who cannot write there has been told so by what it counts itself.
+    with suppress(OSError):
+        if place != segments.place():
+            segments.append(adopted(items(lines), config), time.time())

@@ -15,6 +15,8 @@ KEPT = 7 * 86_400.0
 """Seconds that it is remembered of a session: no longer than its id opens it."""
 REVOKED = 90 * 86_400.0
 """Seconds that it is remembered of a token that it was revoked."""
+LINES = 1000
+"""Lines of stats that are told in one message."""
 PASSED_ON = frozenset(
     (
         "notifications/tools/list_changed",
@@ -152,6 +154,13 @@ class Mail:
     async def lease(self, what: str, tenure: Tenure, home: str | None) -> str | None:
         """Have what only one replica may have; return which has it, if that can be known."""
         return await self.leases.lease(what, tenure, home)
+
+    def counted(self, place: str, lines: Sequence[bytes]) -> None:
+        """Say what was counted here, and in which place it is written."""
+        texts = [line.decode() for line in lines]
+        # While nobody hears it, it is in our own files only.
+        for start in range(0, len(texts) if self.is_up else 0, LINES):
+            self._tell("counted", place=place, lines=texts[start : start + LINES])
 
     def changed(self, profile: str | None, what: str) -> None:
         """Say that clients of a profile that listen elsewhere would get another list here."""

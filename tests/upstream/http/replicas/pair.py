@@ -57,14 +57,18 @@ async def pair(
     *,
     store: str | None = None,
     keys: Sequence[Keys] = (),
+    stats: Sequence[Path] = (),
     **options: Any,
 ) -> AsyncGenerator[Pair, None]:
     """Serve from two replicas for the length of the block."""
     here, there = (common(directory / "state-key", name, store) for name in ("one", "two"))
     one_keys, two_keys = keys or (None, None)
+    one_stats, two_stats = stats or (None, None)
+    first: dict[str, Any] = {**options, "common": here, "keys": one_keys, "stats": one_stats}
+    second: dict[str, Any] = {**options, "common": there, "keys": two_keys, "stats": two_stats}
     async with (
-        door(servers(), directory, settings, common=here, keys=one_keys, **options) as one,
-        door(servers(), directory, settings, common=there, keys=two_keys, **options) as two,
+        door(servers(), directory, settings, **first) as one,
+        door(servers(), directory, settings, **second) as two,
         http(one) as client,
     ):
         for each in (one, two):

@@ -12,6 +12,10 @@ import pytest
 from aggregator.basics.json import as_object
 from aggregator.config import Settings
 from aggregator.config.http import CallLimits, Http
+from aggregator.records.keeping import keep_stats
+from aggregator.records.segments import Segments
+from aggregator.records.stats import file_mark
+from aggregator.records.tally import tally
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.replicas.store import MAIL, SCOPE
 from tests.loopback.door import Open
@@ -272,6 +276,50 @@ async def test_a_process_of_its_own_is_where_its_client_first_needs_it(
     assert all("retry-after" in each.headers for each in elsewhere)
     facts = [each.json()["error"]["data"]["aggregator/error"] for each in elsewhere]
     assert [each["replica"] for each in facts] == ["two", "one"]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_what_all_have_counted_is_summed_by_each_and_nothing_twice(
+    tmp_path: Path, store: Storehouse, *, is_shared: bool
+) -> None:
+    places = tmp_path / "one", tmp_path / ("one" if is_shared else "two")
+    async with (
+        pair(plain, tmp_path, store=store.url, stats=places) as (one, two, client),
+        anyio.create_task_group() as group,
+    ):
+        for opened, place in zip((one, two), places, strict=True):
+            fleet, post = opened.upstream.fleet, opened.upstream.replica.post
+            assert post is not None
+            path, share = fleet.now.config.path, post.counted
+            group.start_soon(keep_stats, fleet.stream, place, path, fleet.redact, share)
+        await anyio.wait_all_tasks_blocked()
+        sessions = [await begin(client, each) for each in (one, two)]
+        for opened, session, times in zip((one, two), sessions, (3, 4), strict=True):
+            for _ in range(times):
+                assert (await say(client, opened, call("one__plain"), session)).status_code == 200
+
+        async def calls() -> list[int]:
+            marks = [file_mark(each.upstream.fleet.now.config.path) for each in (one, two)]
+            return [
+                tally(Segments(place).read(0.0), mark).calls
+                for place, mark in zip(places, marks, strict=True)
+            ]
+
+        async def are_summed() -> bool:
+            return min(await calls()) >= 7
+
+        async def are_over() -> bool:
+            asked_of = zip((two, one), sessions, strict=True)
+            answers = [await say(client, each, asked("ping"), own) for each, own in asked_of]
+            return [each.status_code for each in answers] == [404, 404]
+
+        await until(are_summed)
+        # What is told later is heard later: nothing comes any more.
+        for opened, session in zip((one, two), sessions, strict=True):
+            await client.delete(opened.url, headers=session)
+        await until(are_over)
+        assert await calls() == [7, 7]
+        group.cancel_scope.cancel()
 
 
 async def operations(store: Storehouse) -> int:
