@@ -20,7 +20,7 @@ REQUEST_TIME = 30.0
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 HAS_HTTPTOOLS = find_spec("httptools") is not None
-"""Whether the quicker parser of the extra `fast` is installed."""
+"""Whether the quicker parser is installed, as it is wherever there is a wheel of it."""
 
 
 class Manners:
