@@ -363,7 +363,7 @@ def test_every_name_leads_back_to_its_tool(servers: dict[str, list[str]]) -> Non
 @given(st.text(max_size=400))
 def test_any_text_may_be_asked_for(text: str) -> None:
     found = LOOKUP.find(text)
-    names = {name for register in LOOKUP.registers for name in register.own}
+    names = {each.name for register in LOOKUP.registers for each in register.tools}
     match found:
         case Ambiguous(candidates):
             assert len(candidates) > 1

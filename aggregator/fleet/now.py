@@ -203,4 +203,4 @@ def followed(lookup: Lookup, before: Catalog, after: Catalog) -> Lookup:
 
 
 def _register(server: ServerName, entries: Iterable[ToolEntry]) -> Register:
-    return Register(server, tuple(entry.forms for entry in entries))
+    return Register.of(server, (entry.forms for entry in entries))

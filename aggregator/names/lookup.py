@@ -1,9 +1,9 @@
 """The way back from what a model writes to the tool it means."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -51,37 +51,37 @@ class Register:
 
     server: ServerName
     tools: tuple[Forms, ...]
+    written: Mapping[str, tuple[Forms, ...]] = field(repr=False, compare=False)
+    """The tools by their names without case and signs, which every other form comes down to."""
 
-    @cached_property
-    def own(self) -> Mapping[str, str]:
-        """The name that each tool has on the server."""
-        return {each.name: each.own for each in self.tools}
-
-    @cached_property
-    def own_names(self) -> Mapping[str, tuple[ToolName, ...]]:
-        """The tools of each name on the server."""
-        return grouped((each.own, each.name) for each in self.tools)
-
-    @cached_property
-    def caseless(self) -> Mapping[str, tuple[ToolName, ...]]:
-        """The tools of each name, if case makes no difference."""
-        return grouped((each.caseless, each.name) for each in self.tools)
-
-    @cached_property
-    def bare(self) -> Mapping[str, tuple[ToolName, ...]]:
-        """The tools of each name on the server, if neither case nor signs make a difference."""
-        return grouped((each.bare, each.name) for each in self.tools)
-
-    @cached_property
-    def qualified(self) -> Mapping[str, tuple[ToolName, ...]]:
-        """The same for names with their server before them."""
-        return grouped((form, each.name) for each in self.tools for form in each.qualified)
+    @classmethod
+    def of(cls, server: ServerName, tools: Iterable[Forms]) -> "Register":
+        """Return the register of a server, complete: nobody who looks for a tool waits for it."""
+        known = tuple(tools)
+        return cls(
+            server, known, grouped((form, each) for each in known for form in _comparable(each))
+        )
 
     @property
     def prefix(self) -> str:
         """What the names of all its tools begin with; empty if nothing."""
         heads = {_lead(each.name).removesuffix("__") for each in self.tools}
         return heads.pop() if len(heads) == 1 else ""
+
+    def has(self, name: str) -> bool:
+        """Whether a tool has exactly this name."""
+        return any(each.name == name for each in self.written.get(folded(name), ()))
+
+
+def _comparable(forms: Forms) -> Iterable[str]:
+    return dict.fromkeys((forms.bare, *forms.qualified))
+
+
+class _Candidate(NamedTuple):
+    """A tool that a text may mean, and whose it is."""
+
+    server: ServerName
+    forms: Forms
 
 
 MAX_RESTS = 12
@@ -117,7 +117,7 @@ class Lookup:
         found: dict[ServerName, list[Forms]] = {}
         for name, server, own in triples:
             found.setdefault(server, []).append(Forms.of(name, server, own))
-        registers = tuple(Register(server, tuple(tools)) for server, tools in found.items())
+        registers = tuple(Register.of(server, tools) for server, tools in found.items())
         return cls(registers, Leads({**absent, **{each.server: each.prefix for each in registers}}))
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
@@ -125,12 +125,23 @@ class Lookup:
         text = text.strip()
         if len(text) > MAX_TEXT:
             return None
-        known = (self.registers, self.ours)
-        if not self.misses(text) and any(text in each.own for part in known for each in part):
+        alike = [self._alike(text, each) for each in (self.registers, self.ours)]
+        if not self.misses(text) and any(each.forms.name == text for each in chain(*alike)):
             return ToolName(text)
         named = self.addressed(text)
-        meant = ([each for each in part if not named or each.server in named] for part in known)
+        meant = ([each for each in part if not named or each.server in named] for part in alike)
         return next(filter(None, (_Choice(tuple(each)).find(text) for each in meant)), None)
+
+    def _alike(self, text: str, registers: Iterable[Register]) -> list[_Candidate]:
+        """Return the tools that a text, or what a client has put something before, may mean."""
+        forms = dict.fromkeys(map(folded, (text, *_rests(text))))
+        return [
+            _Candidate(each.server, found)
+            for each in registers
+            for form in forms
+            if form in each.written
+            for found in each.written[form]
+        ]
 
     def addressed(self, text: str) -> tuple[ServerName, ...]:
         """Return the servers that a text can be meant for; none if it may be any.
@@ -162,31 +173,33 @@ class Lookup:
 
     def misses(self, name: str) -> bool:
         """Whether a name is exactly that of a tool whose server is gone."""
-        return any(name in each.own for each in self.missed)
+        return any(each.has(name) for each in self.missed)
 
     def namesakes(self, names: Iterable[str]) -> Mapping[str, Sequence[ToolName]]:
         """Return the tools of all servers that have each of these names there."""
         found: dict[str, list[ToolName]] = {name: [] for name in names}
+        forms = set(map(folded, found))
         # Whatever is fewer is looked at, the names or the tools of a server.
-        for each in self.registers:
-            for own in each.own_names.keys() & found.keys():
-                found[own] += each.own_names[own]
+        for register in self.registers:
+            for form in register.written.keys() & forms:
+                for each in register.written[form]:
+                    if each.own in found:
+                        found[each.own].append(each.name)
         return found
 
     def _missed(self, text: str) -> tuple[ServerName, ...]:
         """Return the servers that are gone and had a tool that is written like this."""
-        if exact := tuple(each.server for each in self.missed if text in each.own):
+        if exact := tuple(each.server for each in self.missed if each.has(text)):
             return exact
         if not self.missed or not (plain := folded(text)):
             return ()
-        alike = (each for each in self.missed if plain in each.bare or plain in each.qualified)
-        return tuple(each.server for each in alike)
+        return tuple(each.server for each in self.missed if plain in each.written)
 
 
 class _Choice(NamedTuple):
-    """The servers whose tools a text may mean."""
+    """The tools that a text may mean, closely or not."""
 
-    registers: tuple[Register, ...]
+    candidates: tuple[_Candidate, ...]
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
         for found in self._by_closeness(text):
@@ -195,22 +208,26 @@ class _Choice(NamedTuple):
         return None
 
     def _by_closeness(self, text: str) -> Iterator[list[ToolName]]:
-        yield [name for each in self.registers for name in each.own_names.get(text, ())]
+        yield [each.name for each in self._forms if each.own == text]
         yield self._caseless(text)
         if plain := folded(text):
             yield self._qualified(plain)
-            yield [name for each in self.registers for name in each.bare.get(plain, ())]
+            yield [each.name for each in self._forms if each.bare == plain]
             yield from self._behind_client_prefix(text)
 
+    @property
+    def _forms(self) -> Iterator[Forms]:
+        return (each.forms for each in self.candidates)
+
     def _named(self, text: str) -> list[ToolName]:
-        return [ToolName(text)] if any(text in each.own for each in self.registers) else []
+        return [each.name for each in self._forms if each.name == text]
 
     def _caseless(self, text: str) -> list[ToolName]:
         caseless = text.casefold()
-        return [name for each in self.registers for name in each.caseless.get(caseless, ())]
+        return [each.name for each in self._forms if each.caseless == caseless]
 
     def _qualified(self, plain: str) -> list[ToolName]:
-        return [name for each in self.registers for name in each.qualified.get(plain, ())]
+        return [each.name for each in self._forms if plain in each.qualified]
 
     def _behind_client_prefix(self, text: str) -> Iterator[list[ToolName]]:
         is_marked = text.casefold().startswith(CLIENT_MARK)
@@ -222,15 +239,12 @@ class _Choice(NamedTuple):
 
     def _narrowed(self, candidates: tuple[ToolName, ...], text: str) -> ToolName | Ambiguous:
         """Prefer the candidates whose own name, then whose server, is spelled exactly so."""
-        homes = {name: self._home(name) for name in candidates}
-        spelled = tuple(name for name in candidates if text.endswith(homes[name].own[name]))
+        homes = {each.forms.name: each for each in reversed(self.candidates)}
+        spelled = tuple(name for name in candidates if text.endswith(homes[name].forms.own))
         candidates = spelled or candidates
         spelled = tuple(name for name in candidates if homes[name].server in text)
         candidates = spelled or candidates
         return candidates[0] if len(candidates) == 1 else Ambiguous(candidates)
-
-    def _home(self, name: ToolName) -> Register:
-        return next(each for each in self.registers if name in each.own)
 
 
 def _lead(name: ToolName) -> str:

@@ -41,7 +41,7 @@ def _inviting(now: Now) -> Now:
     logins = tuple(_tools(now))
     if not logins:
         return now
-    ours = tuple(Register(each.server, (each.forms,)) for each in logins)
+    ours = tuple(Register.of(each.server, (each.forms,)) for each in logins)
     return replace(
         now,
         catalog=replace(now.catalog, logins=logins),

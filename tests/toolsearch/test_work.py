@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from aggregator.names import plain_server
+from aggregator.names import Lookup, ServerName, ToolName, plain_server
 from aggregator.toolsearch import View, parse_search, search, tell
 from tests.toolsearch.views import ready, text, tool, view_of
 from tests.work import TURN_BOUND, calls
@@ -70,6 +70,15 @@ def test_names_as_they_are_listed_are_found_however_many_are_asked_for() -> None
     asked = parse_search({"query": f"select:{','.join([*wrong, *names])}"})
 
     assert [entry.name for entry in search(asked, view).matches] == names
+
+
+def test_the_first_name_that_is_looked_for_costs_no_more_than_any_other() -> None:
+    tools = [(f"server-{at // TOOLS}", f"get_{at}") for at in range(SERVERS * TOOLS)]
+    known = Lookup.of((ToolName(f"{one}__{two}"), ServerName(one), two) for one, two in tools)
+
+    first = calls(lambda: known.find("no_such_tool"))
+
+    assert first < calls(lambda: known.find("no_other_tool")) + SERVERS
 
 
 @pytest.mark.parametrize("name", ["Some-Server_2", "\u0130stanbul", "a.b c", "\u4e2d\u6587", ""])
