@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import islice
 from math import inf
@@ -255,7 +255,7 @@ class Catalog:
     @cached_property
     def plainly(self) -> Mapping[str, tuple[ServerName, ...]]:
         """The servers by their names without what people forget of them."""
-        return grouped((plain_server(name), name) for name in self.servers)
+        return _plainly(tuple(self.servers))
 
     @cached_property
     def pending(self) -> tuple[ServerName, ...]:
@@ -269,6 +269,12 @@ class Catalog:
     def failed(self) -> tuple[ServerName, ...]:
         """The servers given up on."""
         return tuple(name for name, state in self.servers.items() if isinstance(state, Failed))
+
+
+@lru_cache(maxsize=16)
+def _plainly(names: tuple[ServerName, ...]) -> Mapping[str, tuple[ServerName, ...]]:
+    # Of a catalog nearly everything changes more often than the names of its servers.
+    return grouped((plain_server(name), name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from aggregator.toolsearch.arguments import (
 from aggregator.toolsearch.concern import asked_of, awaited
 from aggregator.toolsearch.conform import Conformed, conform
 from aggregator.toolsearch.facts import EXPLAIN
-from aggregator.toolsearch.find import Explained, Found, Missing, Result, search
+from aggregator.toolsearch.find import Explained, Found, Missing, Result, search, searching
 from aggregator.toolsearch.offer import definitions, instructions
 from aggregator.toolsearch.refusal import unfit
 from aggregator.toolsearch.view import View
@@ -36,6 +36,7 @@ __all__ = [
     "parse_call",
     "parse_search",
     "search",
+    "searching",
     "tell",
     "unfit",
 ]

@@ -17,7 +17,7 @@ from aggregator.search.repair import nearest
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.concern import asked_of, servers_named, unknown_servers, unready
 from aggregator.toolsearch.facts import facts
-from aggregator.toolsearch.find import Found, Missing, Result, copies
+from aggregator.toolsearch.find import Found, Missing, Result
 from aggregator.toolsearch.offer import MAX_WAIT
 from aggregator.toolsearch.page import lay_out
 from aggregator.toolsearch.status import failed, menu, overview, pending, problem
@@ -117,7 +117,7 @@ def _head(found: Found, view: View) -> Iterator[str]:
     known = [entry.name for entry in found.matches if entry.name in view.visible]
     if known:
         yield f"Already in your tool list: {listed(known, MAX_LIST)}."
-    if others := dict.fromkeys(chain.from_iterable(copies(found, view).values())):
+    if others := dict.fromkeys(chain.from_iterable(found.copies.values())):
         yield f"The same tools of other servers: {listed(others, MAX_LIST)}."
 
 

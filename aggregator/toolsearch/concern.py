@@ -1,16 +1,21 @@
 """Which servers a search is about, and which of them it would have to wait for."""
 
-from itertools import chain
+from itertools import chain, islice
 
 from aggregator.catalog import Catalog
-from aggregator.names import Lookup, ServerName, plain_server
+from aggregator.names import Lookup, ServerName, ToolName, plain_server
 from aggregator.search.query import Expression, Keywords, Query, Select
 from aggregator.toolsearch.arguments import SearchRequest
 from aggregator.toolsearch.view import View
 
+LOOKED_FOR = 8
+"""Names of tools of pending servers that are looked for; of more, none counts as found."""
+
 
 def awaited(request: SearchRequest, catalog: Catalog, lookup: Lookup) -> tuple[ServerName, ...]:
     """Return the pending servers whose tools could change the answer."""
+    if not catalog.pending:
+        return ()
     concerned = [_concerned(query, catalog, lookup) for query in request.queries]
     if None in concerned:
         return catalog.pending
@@ -18,21 +23,29 @@ def awaited(request: SearchRequest, catalog: Catalog, lookup: Lookup) -> tuple[S
     return tuple(name for name in catalog.pending if name in named)
 
 
-def _concerned(
-    query: Query, catalog: Catalog, lookup: Lookup
-) -> frozenset[ServerName | None] | None:
-    """Return the servers that may have what one query asks for; `None` if it may be any."""
+def _concerned(query: Query, catalog: Catalog, lookup: Lookup) -> frozenset[ServerName] | None:
+    """Return the pending servers that may have what one query asks for; `None` if it is any."""
     if isinstance(query, Keywords) and query.servers:
         return frozenset(servers_named(query, catalog))
-    heads = {name: _server_of(name, catalog) for name in _asked_names(query)}
-    sought = [head for name, head in heads.items() if not _is_found(name, head, lookup)]
-    return None if not heads or None in sought else frozenset(sought)
+    names = _asked_names(query)
+    unlisted = (name for name in names if not _is_listed(name, catalog, lookup))
+    heads = {name: _server_of(name, catalog) for name in unlisted}
+    # Of a name without a server, there may come others.
+    if not names or None in heads.values():
+        return None
+    pending = frozenset(catalog.pending)
+    sought = {name: head for name, head in heads.items() if head in pending}
+    # What is there is not waited for, however it is written.
+    looked_for = islice(sought, LOOKED_FOR)
+    found = {name for name in looked_for if isinstance(lookup.find(name), str)}
+    return frozenset(head for name, head in sought.items() if head and name not in found)
 
 
-def _is_found(name: str, head: ServerName | None, lookup: Lookup) -> bool:
-    """Whether a name means a tool for good: of one without a server there may come others."""
-    found = lookup.find(name)
-    return isinstance(found, str) and (head is not None or found == name)
+def _is_listed(name: str, catalog: Catalog, lookup: Lookup) -> bool:
+    """Whether a name is exactly that of a tool, offered or not."""
+    named = ToolName(name)
+    is_known = named in catalog.entries or named in catalog.withheld
+    return is_known and not lookup.misses(name)
 
 
 def _asked_names(query: Query) -> tuple[str, ...]:

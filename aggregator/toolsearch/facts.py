@@ -3,7 +3,7 @@
 from aggregator.basics.json import JsonObject
 from aggregator.catalog import Changes, ToolEntry
 from aggregator.search.hits import Contribution
-from aggregator.toolsearch.find import Explained, Found, Missing, copies
+from aggregator.toolsearch.find import Explained, Found, Missing
 from aggregator.toolsearch.offers import Offer
 from aggregator.toolsearch.status import Unready, failed, pending
 from aggregator.toolsearch.view import View
@@ -30,8 +30,8 @@ def facts(found: Found, view: View) -> JsonObject:
     }
     if found.offers:
         told["offers"] = [_offer(each, view) for each in found.offers]
-    if same := copies(found, view):
-        told["copies"] = same
+    if found.copies:
+        told["copies"] = dict(found.copies)
     if view.problem is not None:
         told["problem"] = view.problem
     if view.changes is not None:

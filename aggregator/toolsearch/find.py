@@ -1,10 +1,10 @@
 """What a search finds: each query answered from one catalog."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 
-from aggregator.basics.effort import STEPS, Effort
+from aggregator.basics.effort import STEPS, Effort, Turn, finished
 from aggregator.catalog import ToolEntry
 from aggregator.names import (
     CLIENT_MARK,
@@ -29,6 +29,8 @@ WORK = 200_000
 """Characters that expressions are held against in one search: some ten milliseconds."""
 MAX_HELD = 2_000
 """Characters of a description that they are held against."""
+LOOKED_IN_A_STEP = 24
+"""Registers of servers in which a short name is looked for twice in the time of one step."""
 NEAREST = 3
 """Names offered for one that does not exist."""
 
@@ -85,6 +87,10 @@ class Found:
     results: tuple[Result, ...]
     fell_short: bool = False
     """Was it too much to look for names like each that means no tool?"""
+    copies: Mapping[ToolName, tuple[ToolName, ...]] = field(
+        default_factory=dict[ToolName, tuple[ToolName, ...]]
+    )
+    """The tools of other servers that say the same as one that was found, for each."""
 
     @property
     def offers(self) -> tuple[Offer, ...]:
@@ -108,18 +114,28 @@ class Found:
 
 
 def search(request: SearchRequest, view: View) -> Found:
-    """Answer each query of a request."""
-    effort = Effort()
-    results = tuple(_result(query, request, view, effort) for query in request.queries)
-    return Found(request, results, effort.fell_short)
+    """Answer each query of a request, in one turn."""
+    return finished(searching(request, view))
 
 
-def copies(found: Found, view: View) -> dict[ToolName, tuple[ToolName, ...]]:
-    """Return the tools of other servers that say the same as one that was found, for each."""
-    ranked = [entry for result in found.results if result.ranked for entry in result.entries]
+def searching(request: SearchRequest, view: View) -> Generator[None, None, Found]:
+    """Answer each query of a request; after each of several, and of many names, others may act."""
+    effort, results = Effort(), list[Result]()
+    for query in request.queries:
+        results.append((yield from _result(query, request, view, effort)))
+        if len(request.queries) > 1:
+            yield
+    return Found(request, tuple(results), effort.fell_short, _copies(results, view))
+
+
+def _copies(results: Sequence[Result], view: View) -> dict[ToolName, tuple[ToolName, ...]]:
+    """Return the tools that say the same as one that was found, and were not found themselves."""
+    ranked = [entry for result in results if result.ranked for entry in result.entries]
+    if not ranked:
+        return {}
     namesakes = view.lookup.namesakes(entry.own_name for entry in ranked)
     known = view.catalog.entries
-    matched = {entry.name for entry in found.matches}
+    matched = {entry.name for result in results for entry in result.entries}
     # Found tools that say the same have the same others, and may be many.
     alike: dict[tuple[str, str], tuple[ToolName, ...]] = {}
     for own, said in {(entry.own_name, entry.description) for entry in ranked}:
@@ -129,13 +145,15 @@ def copies(found: Found, view: View) -> dict[ToolName, tuple[ToolName, ...]]:
     return {name: others for name, others in same.items() if others}
 
 
-def _result(query: Query, request: SearchRequest, view: View, effort: Effort) -> Result:
+def _result(
+    query: Query, request: SearchRequest, view: View, effort: Effort
+) -> Generator[None, None, Result]:
     if isinstance(query, Keywords):
         return _find(query, request, view, effort)
     if isinstance(query, Expression):
         return _match(query, request, view)
     if isinstance(query, Select) and query.names:
-        return _select(query, request.offset, view, effort)
+        return (yield from _select(query, request.offset, view, effort))
     return Result(query, overview=True)
 
 
@@ -153,21 +171,31 @@ def _find(query: Keywords, request: SearchRequest, view: View, effort: Effort) -
     return replace(result, offers=offers, more=result.more or is_more)
 
 
-def _select(query: Select, offset: int, view: View, effort: Effort) -> Result:
+def _select(
+    query: Select, offset: int, view: View, effort: Effort
+) -> Generator[None, None, Result]:
     """Look up each name."""
     offers = [view.shown.named(name) for name in query.names]
     rest = [name for name, offer in zip(query.names, offers, strict=True) if offer is None]
-    found = [(name, _meant(name, view, effort)) for name in rest]
-    known = view.catalog.entries
-    entries = _entries((each for _, each in found if isinstance(each, str)), view)
-    missing = (
-        _missing(name, each, view, effort)
-        for name, each in found
-        if not isinstance(each, str) or each not in known
-    )
+    known, entries, missing = view.catalog.entries, list[ToolName](), list[Missing]()
+    unmet = list[tuple[str, ToolName | Ambiguous | None]]()
+    # However many there are, some of the effort is left for what is like those that mean nothing.
+    turn, looking = Turn(), effort.part(4)
+    for name in rest:
+        found = _meant(name, view, looking)
+        if isinstance(found, str) and found in known:
+            entries.append(found)
+        else:
+            unmet.append((name, found))
+        if turn.is_over(_looking(name, view)):
+            yield
+    for name, found in unmet:
+        missing.append(_missing(name, found, view, effort))
+        if turn.is_over(0 if missing[-1].nearest == () else _likening(name, view)):
+            yield
     return Result(
         query,
-        entries[offset:],
+        _entries(entries, view)[offset:],
         missing=tuple(missing),
         offers=tuple(offer for offer in offers if offer is not None),
     )
@@ -177,8 +205,12 @@ def _meant(name: str, view: View, effort: Effort) -> ToolName | Ambiguous | None
     """Return the tool that a name means; of very many, the last must be written as listed."""
     if (exact := ToolName(name)) in view.catalog.entries and not view.lookup.misses(name):
         return exact
-    affordable = effort.spend(len(view.lookup.registers) * (2 + len(name) // 32) // 4)
-    return view.lookup.find(name) if affordable else None
+    return view.lookup.find(name) if effort.spend(_looking(name, view)) else None
+
+
+def _looking(name: str, view: View) -> int:
+    """Return the steps that it costs to look for a name in the registers of all servers."""
+    return len(view.lookup.registers) * (2 + len(name) // 32) // LOOKED_IN_A_STEP
 
 
 def _missing(name: str, found: ToolName | Ambiguous | None, view: View, effort: Effort) -> Missing:
@@ -194,10 +226,15 @@ def _missing(name: str, found: ToolName | Ambiguous | None, view: View, effort: 
 
 def _like(name: str, view: View, effort: Effort) -> tuple[str, ...]:
     """Return the names most like one that means no tool, unless there were too many of those."""
-    known = view.catalog.entries
+    if not effort.spend(_likening(name, view)):
+        return ()
+    return tuple(nearest(name, view.catalog.entries, NEAREST))
+
+
+def _likening(name: str, view: View) -> int:
+    """Return the steps that it costs to look for names like one."""
     # Two are looked for in a catalog of any size.
-    cost = min(likening(name, len(known)), STEPS // 2)
-    return tuple(nearest(name, known, NEAREST)) if effort.spend(cost) else ()
+    return min(likening(name, len(view.catalog.entries)), STEPS * 3 // 8)
 
 
 def _rank(query: Keywords, request: SearchRequest, view: View, effort: Effort) -> Result:

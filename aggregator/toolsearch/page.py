@@ -21,6 +21,7 @@ from aggregator.toolsearch.describe import (
     squeezed,
 )
 from aggregator.toolsearch.parameters import Detail
+from aggregator.toolsearch.wording import CUT
 
 MAX_DEFINED = 20
 """Matches whose definition is tried for size."""
@@ -118,6 +119,10 @@ class _Layout:
         """Define the entries for which there is room, and return them."""
         done: list[ToolEntry] = []
         for entry in entries:
+            if entry.name in self._defined and CUT not in self._texts[entry.name]:
+                # More detail would say the same.
+                done.append(entry)
+                continue
             room = self._left + len(self._texts[entry.name]) - kept
             effort = _part(self._defining, entries)
             text = definition(entry, self._way(entry), detail, room, effort)

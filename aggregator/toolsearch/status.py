@@ -57,8 +57,8 @@ def pending(view: View) -> list[Unready]:
             state.reason and one_line(state.reason, MAX_REASON),
             _seconds(state, view),
         )
-        for name, state in view.catalog.servers.items()
-        if isinstance(state, Pending) and not state.known
+        for name in view.catalog.pending
+        if isinstance(state := view.catalog.servers[name], Pending) and not state.known
     ]
 
 
@@ -72,8 +72,8 @@ def failed(view: View) -> list[Unready]:
             _seconds(state, view),
             state.login,
         )
-        for name, state in view.catalog.servers.items()
-        if isinstance(state, Failed)
+        for name in view.catalog.failed
+        if isinstance(state := view.catalog.servers[name], Failed)
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 
 from aggregator.basics.json import as_object
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import ToolEntry
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
@@ -23,7 +24,7 @@ from aggregator.toolsearch import (
     asked_of,
     awaited,
     parse_search,
-    search,
+    searching,
     tell,
 )
 from aggregator.upstream.calls import withheld
@@ -64,7 +65,7 @@ class Searching:
         if conversation.profile is not None:
             near = {query: each.among(now.catalog.entries) for query, each in near.items()}
         view = self._view(now, conversation, near)
-        found = search(asked, view)
+        found = await in_turns(searching(asked, view))
         if exposure_for(now, conversation).surface in ("promote", "hybrid"):
             await _promote(now, request, tell(found, view).shown)
             # What the client has listed in the meantime decides how it is told to call.

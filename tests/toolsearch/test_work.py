@@ -1,13 +1,23 @@
 """No query costs much, whatever it is and however many tools and servers there are."""
 
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
+from aggregator.catalog import Pending
 from aggregator.names import Lookup, ServerName, ToolName, plain_server
-from aggregator.toolsearch import View, parse_search, search, tell
+from aggregator.toolsearch import (
+    SearchRequest,
+    View,
+    awaited,
+    parse_search,
+    search,
+    searching,
+    tell,
+)
 from tests.toolsearch.views import ready, text, tool, view_of
-from tests.work import TURN_BOUND, calls
+from tests.work import TURN_BOUND, calls, longest_turn
 
 SERVERS, TOOLS = 500, 6
 
@@ -70,6 +80,54 @@ def test_names_as_they_are_listed_are_found_however_many_are_asked_for() -> None
     asked = parse_search({"query": f"select:{','.join([*wrong, *names])}"})
 
     assert [entry.name for entry in search(asked, view).matches] == names
+
+
+HOSTILE = (
+    {"queries": [" ".join(COMMON[at:] + COMMON[:at]) * 4 for at in range(8)]},
+    {"queries": ["select:" + ",".join(f"no_{at}_{each}" for each in range(64)) for at in range(8)]},
+    {"queries": [f"/(.*)(.*)(.*)zz{at}/" for at in range(8)]},
+)
+
+
+@pytest.mark.parametrize("arguments", HOSTILE)
+def test_others_have_their_turn_between_several_queries(arguments: dict[str, object]) -> None:
+    """However many queries there are, none of their turns takes longer than one query may."""
+    asked, view = parse_search(arguments), many()
+    search(asked, view)
+
+    longest = longest_turn(_turns(asked, view))
+
+    assert longest < TURN_BOUND // 3
+    assert sum(1 for _ in searching(asked, view)) >= len(asked.queries)
+
+
+def _turns(asked: SearchRequest, view: View) -> Iterator[None]:
+    found = yield from searching(asked, view)
+    tell(found, view)
+
+
+def test_many_names_that_mean_no_tool_are_looked_for_in_turns() -> None:
+    view = crowded()
+    asked = parse_search({"query": "select:" + ",".join(f"no_{each}" for each in range(64))})
+
+    missing = search(asked, view).results[0].missing
+
+    assert sum(1 for _ in searching(asked, view)) >= 2
+    assert len(missing) == 64
+    assert sum(bool(each.nearest) for each in missing) >= 2
+
+
+def test_what_is_waited_for_is_worked_out_without_a_look_for_each_of_many_names() -> None:
+    servers = {f"server-{at}": ready(f"server-{at}", tool("get_data")) for at in range(1_000)}
+    view = view_of({**servers, "late": Pending()})
+    few, many_ = (
+        parse_search({"query": "select:" + ",".join(f"late__no_{at}" for at in range(number))})
+        for number in (8, 64)
+    )
+
+    assert awaited(many_, view.catalog, view.lookup) == ("late",)
+    cost = calls(lambda: awaited(few, view.catalog, view.lookup))
+    assert calls(lambda: awaited(many_, view.catalog, view.lookup)) < 2 * cost + 2_000
 
 
 def test_the_first_name_that_is_looked_for_costs_no_more_than_any_other() -> None:

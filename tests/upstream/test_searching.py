@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import mcp_types as types
 import pytest
 from mcp import Client
@@ -50,6 +51,36 @@ async def test_a_search_explains_its_own_ranking_to_who_asks(era: Era) -> None:
     assert "explained" not in (plain.meta or {})["aggregator/search"]
     assert [each["name"] for each in facts["explained"]] == facts["matches"] == ["db__read"]
     assert facts["explained"][0]["why"][0]["word"] == "read"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_others_have_their_turn_while_several_queries_are_answered(era: Era) -> None:
+    async with aggregating({"db": connect_to(Peer("read", "write"))}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            words = ["read", "write", "get", "put", "list", "find", "open", "close"]
+            await client.call_tool("ToolSearch", {"queries": words})
+            one = await _turns_during(client, words[:1])
+            eight = await _turns_during(client, words)
+
+    assert eight >= one + len(words) // 2
+
+
+async def _turns_during(client: Client, queries: list[str]) -> int:
+    """Count the turns that somebody else has during a search."""
+    turns = 0
+
+    async def act() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(act)
+        await client.call_tool("ToolSearch", {"queries": queries})
+        group.cancel_scope.cancel()
+    return turns
 
 
 META = ["ToolSearch", "CallTool", "CallReadOnlyTool"]
