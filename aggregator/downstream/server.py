@@ -11,7 +11,8 @@ import anyio
 
 from aggregator.catalog import NOTHING_BESIDES, Ready
 from aggregator.config import ServerConfig
-from aggregator.downstream.attempt import Attempt, until_remedied
+from aggregator.downstream.absence import Absence
+from aggregator.downstream.attempt import Attempt
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.failure import (
     FAILURES,
@@ -33,17 +34,11 @@ from aggregator.downstream.review import Review, reviewed
 from aggregator.downstream.slipway import Berth, Slipway, Start
 from aggregator.downstream.standing import Standing
 from aggregator.downstream.subscribing import Subscribing
-from aggregator.downstream.supervision import Supervision
 from aggregator.downstream.tongue import Tongue
 from aggregator.downstream.transport import Connect
 from aggregator.names import ServerName
 
 logger = logging.getLogger(__name__)
-
-AWAY = 20.0
-"""Seconds for which a server that has gone away still counts as having what it offered."""
-REST = 0.5
-"""Seconds between two attempts after a failure at the least, however many ask for the server."""
 
 
 class Downstream:
@@ -67,11 +62,13 @@ class Downstream:
         self._events = events
         self._ours = ours
         self._questions = Questions(server.name, events.asked)
-        self._supervision = Supervision(jitter)
         self._tongue = Tongue(server, eras)
         self._subscribing = Subscribing(server, watched)
         self._standing = Standing(server, events, known)
         self._need = Need()
+        self._absence = Absence(
+            lambda: self._server, self._standing, self._need, self._subscribing, jitter
+        )
         self._requests = Requests(
             server,
             standing=self._standing,
@@ -83,7 +80,6 @@ class Downstream:
         self._current: Attempt | None = None
         self._following: Following | None = None
         self._berth = berth or Slipway(1).berth()
-        self._last_words: tuple[str, ...] = ()
 
     @property
     def name(self) -> ServerName:
@@ -114,7 +110,7 @@ class Downstream:
     @property
     def vain_attempts(self) -> int:
         """How often in a row it has failed to become ready."""
-        return self._supervision.vain
+        return self._absence.vain_attempts
 
     @property
     def is_queued(self) -> bool:
@@ -158,14 +154,14 @@ class Downstream:
     async def _keep(self) -> None:
         while True:
             await self._need.until_needed()
-            self._standing.wait(last_words=self._last_words)
+            self._absence.wait()
             failure = await self._live()
             if self._need.is_visited:
                 # Nobody has asked for it, and what it offered is known as before.
                 logger.info("could not be asked what it offers: %s", failure.reason)
-                self._rest()
+                self._absence.rest()
             if not self._need.is_resting:
-                await self._recover(failure)
+                await self._absence.recover(failure)
 
     def wake(self) -> None:
         """Cut short a wait for the next attempt, because somebody needs the server now."""
@@ -190,7 +186,7 @@ class Downstream:
         """Take note, before it runs, of all that it offered in another run."""
         self._standing.know(known)
         if self._need.recall(self._server, is_current=is_current):
-            self._rest()
+            self._absence.rest()
 
     def silence(self) -> None:
         """Report nothing more, since somebody else has the name now, or nobody."""
@@ -232,7 +228,7 @@ class Downstream:
     def _part(self, link: Link, reason: str) -> None:
         """End a connection on which nothing is under way; who calls from here on waits."""
         self._close()
-        self._standing.leave(reason, self._away())
+        self._standing.leave(reason, self._absence.until)
         link.give_up(reason)
 
     def _close(self) -> None:
@@ -247,7 +243,7 @@ class Downstream:
         came = anyio.current_time()
         async with self._berth.taken(self._urgency) as start:
             if anyio.current_time() > came:
-                self._standing.wait(last_words=self._last_words)
+                self._absence.wait()
             return await self._connected(start)
 
     def _urgency(self) -> int:
@@ -331,7 +327,7 @@ class Downstream:
         self._need.forget_calls()
         # To close what is left of it takes a while; who calls meanwhile has to wait for the next.
         reason = self._standing.redact(link.fault or link.transport.describe_end())
-        self._standing.leave(reason, self._away())
+        self._standing.leave(reason, self._absence.until)
         return Failure(reason, ready_for=ready_for)
 
     async def _end_unused(self, link: Link) -> None:
@@ -339,23 +335,8 @@ class Downstream:
         await self._need.until_unused(self._patience)
         logger.info("stopped, since nobody needs it", extra={"server": self.name})
         self._close()
-        self._rest()
+        self._absence.rest()
         link.give_up("nobody needs it")
-
-    def _rest(self, reason: str | None = None, last_words: tuple[str, ...] = ()) -> None:
-        """Wait from here on until somebody needs the server."""
-        self._need.rest()
-        self._standing.rest(reason, last_words)
-
-    @property
-    def _may_rest(self) -> bool:
-        """Whether a server that is not there is tried again only when somebody needs it."""
-        is_known = self._standing.ready is not None and not self._subscribing.is_needed
-        return is_known and self._need.is_lazy(self._server)
-
-    def _away(self) -> float:
-        """Return until when what it offered counts if it is not there: it may as well rest."""
-        return inf if self._may_rest else anyio.current_time() + AWAY
 
     def _patience(self) -> float:
         """Return how long the server is kept without being used, as things are now."""
@@ -372,34 +353,6 @@ class Downstream:
         """Say in words what stood in the way, and doubt the era that the server was taken for."""
         self._tongue.doubt(error)
         return explain(error, self._server.connect_timeout)
-
-    async def _recover(self, failure: Failure) -> None:
-        """Wait as long as is reasonable before the next attempt."""
-        reason, about = failure.reason, {"server": self.name}
-        self._standing.stay_away(reason, self._away())
-        if failure.ready_for is None:
-            self._need.forget_calls()
-        if failure.is_hopeless:
-            waits_for = "the configuration to change" if failure.remedy is None else "a login"
-            logger.warning("%s; waiting for %s", reason, waits_for, extra=about)
-            self._standing.fail(failure)
-            await until_remedied(failure.remedy, self._need.until_woken)
-            return
-        retry = self._supervision.failed(ready_for=failure.ready_for)
-        delay = max(retry.delay, failure.retry_after)
-        logger.warning("%s; retrying in %.1f s", reason, delay, extra=about)
-        self._last_words = failure.last_words
-        if not delay:
-            return
-        phase = "cooling down" if retry.cooling else "retrying"
-        self._standing.wait(phase, failure.last_words)
-        with anyio.move_on_after(delay):
-            await anyio.sleep(min(delay, REST))
-            if not self._may_rest:
-                await self._need.until_woken()
-            elif not await self._need.until_called_or_left():
-                # Nobody waits for it, and the next call is soon enough for another attempt.
-                self._rest(reason, failure.last_words)
 
     def __repr__(self) -> str:
         link = self._requests.link or self._standing.reason or "starting"
