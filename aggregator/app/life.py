@@ -301,7 +301,7 @@ async def serve_client(
         await serve(server, read, write, lifespan_state=visitor, init_options=options)
     finally:
         if visitor is not None:
-            server.forget(visitor)
+            server.attendance.forget(visitor)
 
 
 async def _hasten_after_first_list(fleet: Fleet, server: Upstream) -> None:

@@ -1,9 +1,8 @@
 """The SDK's server with our answers in it: handlers, capabilities, and the form of each era."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +18,6 @@ from aggregator import __version__
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
-from aggregator.config.profile import is_for_others
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
 from aggregator.errors import ERROR_META, ElsewhereError, OverLimitError
@@ -27,25 +25,18 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
 from aggregator.upstream import listing, prompts, resources
 from aggregator.upstream.allowances import UNLIMITED, Allowances
-from aggregator.upstream.announcing import Queue, Subject, announce
+from aggregator.upstream.attendance import Attendance
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import (
     Context,
-    SessionGuest,
     client_name,
     era_of,
-    has_servers_alone,
-    notify,
-    session_key,
 )
 from aggregator.upstream.calls import Calls
-from aggregator.upstream.channels import PROMPTS, RESOURCES, TOOLS, Channel, Channels, Tell
-from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.correspondent import QUESTION
 from aggregator.upstream.forwarding import Forwarding
 from aggregator.upstream.guests import INTRODUCING, Guests
 from aggregator.upstream.keeping import Again, again
-from aggregator.upstream.lists import Lists
 from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.offered import Offered
 from aggregator.upstream.outlooks import Outlooks
@@ -59,7 +50,6 @@ from aggregator.upstream.results.shelf import Shelf
 from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
-from aggregator.upstream.visitor import Visitor
 from aggregator.upstream.witness import Witness
 from aggregator.upstream.yard import Yard
 
@@ -93,17 +83,10 @@ class Upstream(Server[Any]):
             NAME,
             version=__version__,
             title="MCP tool aggregator",
-            on_subscriptions_listen=self._listen,
             get_tool_input_schema=self.schema,
         )
         for method, params_type in SERVED.items():
             self.add_request_handler(method, params_type, self._answer_modelled)
-        self.add_notification_handler(
-            "notifications/initialized", types.NotificationParams, self._attend
-        )
-        self.add_notification_handler(
-            "notifications/roots/list_changed", types.NotificationParams, self._pass_on_roots
-        )
         # Results of servers pass as they came: the SDK would validate them and drop what it
         # does not know. A middleware that answers by itself is trusted with its own result.
         # It stands alone: nobody reads the spans that the SDK would make of each message.
@@ -111,16 +94,15 @@ class Upstream(Server[Any]):
         # The SDK makes a copy for each, and nobody changes any.
         self._stamp = self.server_info_stamp
         self.fleet = fleet
-        self._queue = Queue()
         self.replica = replica
         """What this process is among those that serve the same clients."""
         self._yard = Yard()
         self._forwarding = Forwarding(fleet, self._yard, replica)
-        self._subscriptions = Subscriptions(fleet, audience.watches)
+        subscriptions = Subscriptions(fleet, audience.watches)
         self.kept = Shelf(replica.name)
         """The results that were shortened."""
         guard = Guard(self.kept)
-        self._resources = Resources(self._forwarding, self._subscriptions, audience.watches, guard)
+        self._resources = Resources(self._forwarding, subscriptions, audience.watches, guard)
         self._prompts = Prompts(self._forwarding)
         self._witness = Witness(fleet.stream, fleet.redact)
         self._logging_in = LoggingIn(fleet, self._forwarding, self._yard, logins)
@@ -129,13 +111,24 @@ class Upstream(Server[Any]):
             fleet, self._forwarding, self._logging_in, offered, witness=self._witness, guard=guard
         )
         self._searching = Searching(fleet, self._witness)
-        self._outlooks = Outlooks(fleet.panes, invites=logins is not None)
-        self._lists = Lists(fleet, self._outlooks)
-        self._channels = Channels(self._channel, self._channel_subjects)
+        outlooks = Outlooks(fleet.panes, invites=logins is not None)
         self._recollection = recollection
         self._guests = Guests(
-            fleet, audience, recollection, self._logging_in, self._outlooks, replica=replica
+            fleet, audience, recollection, self._logging_in, outlooks, replica=replica
         )
+        self.attendance = Attendance(
+            fleet,
+            audience,
+            recollection,
+            guests=self._guests,
+            outlooks=outlooks,
+            resources=self._resources,
+            subscriptions=subscriptions,
+            kept=self.kept,
+            replica=replica,
+        )
+        """Who is kept told of changes."""
+        self._attend()
         self.conversations = audience.conversations
         self._lobby = audience.lobby
         self.allowances = Allowances(is_shared=replica.post is not None)
@@ -183,107 +176,18 @@ class Upstream(Server[Any]):
 
     async def announce_changes(self) -> None:
         """Tell modern clients of changes, and hold calls that outlive a request of theirs."""
-        async with self._yard.open(), anyio.create_task_group() as group:
-            group.start_soon(self._subscriptions.run)
-            group.start_soon(self.kept.run)
-            await self._channels.run(self.fleet.changed.wait)
+        async with self._yard.open():
+            await self.attendance.run()
 
-    def load(self, session: str, names: Iterable[str]) -> None:
-        """Take note of what a session has loaded elsewhere, and that it was told so there."""
-        conversation = self.conversations.get(session)
-        if conversation is not None and conversation.load(map(ToolName, names)):
-            conversation.shown.show(self._lists.tools(conversation))
-
-    async def hear_of(self, profile: str | None, what: object) -> None:
-        """Tell who listens here of another list there, or be ready to tell them of ours."""
-        if profile is None or profile in self.fleet.now.config.settings.profiles:
-            await self._channels.hear(profile, what)
-
-    def _channel(self, profile: str | None) -> Channel:
-        post = self.replica.post
-        tell = None if post is None else partial(post.changed, profile)
-        if post is not None:
-            post.listens(profile)
-        return Channel(self._guests.watcher(profile), tell)
-
-    def _channel_subjects(self, profile: str | None, channel: Channel) -> Sequence[Subject]:
-        return self._subjects(
-            self._guests.stranger("modern", profile=profile, can_log_in=not is_for_others(profile)),
-            tools=channel.telling(TOOLS),
-            prompts=channel.telling(PROMPTS),
-            resources=channel.telling(RESOURCES),
+    def _attend(self) -> None:
+        """Have whoever is to be told of changes be known."""
+        told, attendance = types.NotificationParams, self.attendance
+        self.add_notification_handler("notifications/initialized", told, attendance.attend)
+        self.add_notification_handler(
+            "notifications/roots/list_changed", told, attendance.pass_on_roots
         )
-
-    async def _attend(self, ctx: Context, _params: types.NotificationParams) -> None:
-        """Keep a handshake client told of changes; ends with its session."""
-        conversation = self._guests.conversation(ctx)
-        conversation.attend()
-        session = ctx.session
-        subjects = self._subjects(
-            conversation,
-            tools=session.send_tool_list_changed,
-            prompts=session.send_prompt_list_changed,
-            resources=session.send_resource_list_changed,
-        )
-        try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(conversation.watcher.run, session.send_resource_updated)
-                group.start_soon(conversation.notices.run, partial(notify, session))
-                with self._lobby.entered(SessionGuest(session, conversation), conversation):
-                    await announce(self.fleet.changed.wait, subjects, self._queue)
-        finally:
-            conversation.leave()
-            self.fleet.cabins.leave(conversation.watcher)
-            self._subscriptions.forget(conversation.watcher)
-            self.kept.forget(conversation.watcher)
-            self._recollection.end(conversation)
-            self.conversations.forget(session_key(ctx) or "")
-
-    async def _pass_on_roots(self, ctx: Context, _params: types.NotificationParams) -> None:
-        """Have servers ask again for the roots of a client that has them to itself."""
-        conversation = self._guests.conversation(ctx)
-        await self.fleet.cabins.tell_roots_changed(conversation.watcher)
-        if has_servers_alone(ctx):
-            await self.fleet.tell_roots_changed()
-
-    def forget(self, visitor: Visitor) -> None:
-        """Remember nothing of a client on a stream that has ended."""
-        for conversation in self.conversations:
-            if conversation.visitor == visitor:
-                conversation.leave()
-                self._subscriptions.forget(conversation.watcher)
-                self.kept.forget(conversation.watcher)
-                self.fleet.cabins.leave(conversation.watcher)
-        self.conversations.forget_visitor(visitor)
-
-    def _subjects(
-        self, conversation: Conversation, *, tools: Tell, prompts: Tell, resources: Tell
-    ) -> tuple[Subject, ...]:
-        """Return the lists of which a client is kept told, and how it is told of each."""
-        lists = self._lists
-        return (
-            Subject(lambda: lists.tools(conversation), tools, conversation.shown),
-            Subject(lambda: lists.prompts(conversation), prompts),
-            Subject(lambda: lists.resources(conversation), resources),
-        )
-
-    async def _listen(
-        self, ctx: Context, params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        """Tell a modern client of what it asks to be told of, for as long as it listens."""
-        asked = params.notifications
-        uris = asked.resource_subscriptions or []
-        conversation = self._guests.conversation(ctx)
-        links, shown = conversation.links, conversation.shown
-        channel = self._channels.of(conversation.profile)
-        outlook = self._outlooks.of(conversation.profile, can_log_in=False)
-        async with self._resources.watching(uris, channel.watcher, outlook, links) as watched:
-            # What a server refuses to tell of is not promised.
-            promised = asked.model_copy(update={"resource_subscriptions": watched or None})
-            if shown.is_known and shown.is_stale(self._lists.tools(conversation)):
-                # It changed before there was anybody to tell.
-                channel.greet_next()
-            return await channel.listen(ctx, params.model_copy(update={"notifications": promised}))
+        listening = types.SubscriptionsListenRequestParams
+        self.add_request_handler("subscriptions/listen", listening, attendance.listen)
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer by ourselves, without a detour through the SDK's models."""

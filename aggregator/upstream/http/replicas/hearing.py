@@ -84,7 +84,7 @@ class Hearing:
         elif message["kind"] == "counted":
             await self._counted(message)
         elif isinstance(profile, str | None):
-            await self._upstream.hear_of(profile, message.get("what"))
+            await self._upstream.attendance.hear_of(profile, message.get("what"))
 
     async def _catch_up(self) -> None:
         """Learn what was told while nobody could be heard."""
@@ -98,7 +98,7 @@ class Hearing:
                 if recalled.has_ended:
                     self._endpoint.end(session.key)
                 else:
-                    self._upstream.load(session.key, recalled.loaded)
+                    self._upstream.attendance.load(session.key, recalled.loaded)
 
     async def _counted(self, message: JsonObject) -> None:
         """Keep what others have counted beside our own, so that each has the sum of all."""
@@ -111,7 +111,7 @@ class Hearing:
 
     async def _loaded(self, session: str, message: JsonObject) -> None:
         names = (each for each in items(message["names"]) if isinstance(each, str))
-        self._upstream.load(session, names)
+        self._upstream.attendance.load(session, names)
 
     async def _told(self, session: str, message: JsonObject) -> None:
         known = self._endpoint.sessions.get(session)
