@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             f"`aggregator lock{place(options)}` writes it",
         )
     tell_altered(lock, path, environment)
-    only = () if subject is None else owners(subject, config)
+    only = () if subject is None else owners(subject, config, place(options))
     refuse_unpinned(only, config)
     offered = ask(config, environment, options.wait, only)
     found = differences(config, lock, offered)

@@ -10,7 +10,7 @@ from aggregator.cli.elicitation import CAPABILITIES, answer
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.inspect import find_tool
 from aggregator.cli.live import LiveLine
-from aggregator.cli.opening import opened, owners
+from aggregator.cli.opening import opened, owners, view
 from aggregator.cli.pages import as_json, is_known
 from aggregator.cli.peer import AnswerError, Peer
 from aggregator.cli.results import text_of
@@ -38,7 +38,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
 
     def needed(config: Config) -> list[str]:
         read.append(config)
-        return owners(options.tool, config) if offer is None else _homes(offer[1], config)
+        return (
+            owners(options.tool, config, view(options))
+            if offer is None
+            else _homes(offer[1], config)
+        )
 
     offer = split(options.tool)
     with opened(options, environment, needed) as peer:

@@ -32,7 +32,9 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the catalog, one server or one tool."""
     subject: str | None = options.subject
     # What is watched follows the file, and that may tell of any server.
-    needed = None if subject is None or options.watch else partial(owners, subject)
+    needed = (
+        None if subject is None or options.watch else partial(owners, subject, there=view(options))
+    )
     status = ExitStatus.FINE
     is_shown = False
     try:

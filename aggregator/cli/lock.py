@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     if lock is None:
         raise CommandError(f"there is no `{path}`", f"`aggregator lock{place(options)}` writes it")
     subject: str = options.diff or ""
-    only = owners(subject, config) if subject else ()
+    only = owners(subject, config, place(options)) if subject else ()
     refuse_unpinned(only, config)
     offered = ask(config, environment, options.wait, only)
     found = differences(config, lock, offered)

@@ -12,7 +12,7 @@ from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.peer import Peer, serving
 from aggregator.config import Config
-from aggregator.names import Leads, ServerName
+from aggregator.names import Leads
 from aggregator.names.forms import CLIENT_MARK
 
 SEPARATORS = ("__", ".", "/", ":")
@@ -95,10 +95,10 @@ def _running(
         yield guest if is_told else None
 
 
-def owners(subject: str, config: Config) -> list[str]:
+def owners(subject: str, config: Config, there: str = "") -> list[str]:
     """Return the servers that a name can belong to; none if it may be any of them.
 
-    Of a tool whose server is misspelt, it is the one that is meant: it knows the nearest name.
+    `there` is what commands are told to see the same.
 
     Raises:
         CommandError: The server is disabled, or there is none that can be meant.
@@ -116,25 +116,29 @@ def owners(subject: str, config: Config) -> list[str]:
                 "Set its `enabled` to true there",
                 ExitStatus.UNKNOWN,
             )
-    return [server.name for server in found] or _almost(subject, config)
+    if not found:
+        _refuse_slip(subject, config, there)
+    return [server.name for server in found]
 
 
-def _almost(subject: str, config: Config) -> list[str]:
-    """Return the server that the name of a tool almost begins with.
+def _refuse_slip(subject: str, config: Config, there: str) -> None:
+    """Refuse, before anything starts, what names no server where it should or almost does.
 
     Raises:
-        CommandError: It should begin with one and does not, or almost is the name of one.
+        CommandError: It is so.
     """
     leads = {name: server.prefix for name, server in config.servers.items()}
     lead, separator, _tool = subject.partition("__")
     close = get_close_matches(lead, config.servers, 1, SLIP)
     is_led = separator and all(leads.values()) and not lead.casefold().startswith(CLIENT_MARK)
     if is_led and not Leads(leads).addressed(subject):
-        if close and config.servers[ServerName(close[0])].enabled:
-            return close
         names = [f"`{name}`" for name in leads]
         more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
         hint = f"There are {', '.join(names[:NAMED])}{more}"
+        if close:
+            # Which tool of it is meant, only the server knows.
+            lists = f"`aggregator inspect {close[0]}{there}` lists its tools"
+            hint = f"Did you mean the server `{close[0]}`? {lists}"
         raise CommandError(f"there is no server `{lead}`", hint, ExitStatus.UNKNOWN)
     if close and not separator:
         raise CommandError(
@@ -142,7 +146,6 @@ def _almost(subject: str, config: Config) -> list[str]:
             f"Did you mean `{close[0]}`? A tool is named with its server: `SERVER__{subject}`",
             ExitStatus.UNKNOWN,
         )
-    return []
 
 
 def place(options: argparse.Namespace) -> str:

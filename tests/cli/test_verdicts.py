@@ -109,8 +109,8 @@ def test_a_call_of_a_server_that_is_not_there_names_what_helps(
     ("command", "subject", "hint"),
     [
         ("inspect", "notess", "Did you mean `notes`?"),
-        ("inspect", "nots__read", "Did you mean `notes__read`?"),
-        ("call", "nots__read", "Did you mean `notes__read`?"),
+        ("inspect", "nots__read", "Did you mean the server `notes`? `aggregator inspect notes`"),
+        ("call", "nots__read", "Did you mean the server `notes`? `aggregator inspect notes`"),
         ("call", "other__read", "There are `notes`"),
         ("check", "nots", "Did you mean `notes`?"),
     ],
