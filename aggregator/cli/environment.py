@@ -74,6 +74,8 @@ class Environment:
     directory: Path
     stdin: TextIO = field(default_factory=lambda: sys.stdin)
     platform: str = sys.platform
+    python: str = sys.executable
+    """What starts another aggregator."""
     brush: str = field(default_factory=lambda: f"\x1b{os.urandom(8).hex()}[")
     """What begins a colour until it is written: nobody else can know it, and so none can paint."""
     spout: Spout | None = None

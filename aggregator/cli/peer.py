@@ -8,7 +8,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -268,7 +267,7 @@ def serving(
 
     Of what servers offered in another run, nothing counts for one that is to start `afresh`.
     """
-    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
+    command = [environment.python, "-m", "aggregator", "serve", "--config", str(config)]
     chosen = [f"--only={name}" for name in only] + ["--afresh"] * afresh
     chosen += [f"--profile={profile}"] if profile else []
     with tempfile.TemporaryFile() as log:

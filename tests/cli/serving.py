@@ -2,11 +2,11 @@
 
 import re
 import subprocess
-import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from tests.cli.shell import Shell, faulty
+from tests.cli.warm import warm_python
 from tests.patience import PATIENCE
 
 SERVERS = f"servers:\n  test:\n    {faulty()}\n"
@@ -16,7 +16,7 @@ SERVERS = f"servers:\n  test:\n    {faulty()}\n"
 def serving(shell: Shell, servers: str = SERVERS) -> Generator[tuple[str, Iterator[str]]]:
     """Serve over HTTP on a free port, and return where, and what is said from then on."""
     path = shell.write_servers(servers)
-    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(path), "--http", "0"]
+    command = [warm_python(), "-m", "aggregator", "serve", "--config", str(path), "--http", "0"]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=shell.all_variables()
     ) as process:

@@ -9,6 +9,7 @@ from pathlib import Path
 from aggregator.cli import main
 from aggregator.cli.clients.location import ClientFile, client_named, locate
 from aggregator.cli.environment import Environment, ExitStatus
+from tests.cli.warm import warm_python
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = Path(__file__).parent / "files"
@@ -49,7 +50,13 @@ class Shell:
 
     def environment(self, out: StringIO, err: StringIO, typed: str = "") -> Environment:
         return Environment(
-            out, err, self.all_variables(), self.project, StringIO(typed), self.platform
+            out,
+            err,
+            self.all_variables(),
+            self.project,
+            StringIO(typed),
+            self.platform,
+            warm_python(),
         )
 
     def all_variables(self) -> dict[str, str]:
