@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import BY_LENGTH, Catalog, ToolEntry
-from aggregator.clients import ClientProfile
-from aggregator.config.values import SurfaceChoice, ToolSearchMode
+from aggregator.clients import ClientProfile, SurfaceChoice
+from aggregator.config.mode import ToolSearchMode
 from aggregator.names import RESERVED, MetaTools, ServerName, ToolName
 
 Surface = Literal["promote", "hybrid", "relay", "full"]

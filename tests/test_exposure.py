@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Failed, Pending, Ready, ServerState, ToolEntry
-from aggregator.clients import UNKNOWN, known_clients, profile
-from aggregator.config.values import SurfaceChoice, ToolSearchMode
+from aggregator.clients import UNKNOWN, SurfaceChoice, known_clients, profile
+from aggregator.config.mode import ToolSearchMode
 from aggregator.exposure import (
     ALWAYS_LOAD,
     Deferral,

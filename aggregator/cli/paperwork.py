@@ -6,7 +6,7 @@ from typing import Any
 from aggregator.catalog import Ready, ToolEntry
 from aggregator.catalog.lock import Lock, Record
 from aggregator.config import Config, ServerConfig
-from aggregator.config.values import MAX_RESULTS
+from aggregator.config.settings import MAX_RESULTS
 from aggregator.downstream.intake import Admitted, entries_of
 from aggregator.fleet.now import Now
 from aggregator.search.index import Index

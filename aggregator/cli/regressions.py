@@ -17,7 +17,7 @@ from aggregator.cli.parser.options import WAIT
 from aggregator.cli.starting import await_servers
 from aggregator.config import Config
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, read_document
-from aggregator.config.values import DEFINED_RESULTS, MAX_RESULTS
+from aggregator.config.settings import DEFINED_RESULTS, MAX_RESULTS
 from aggregator.errors import ConfigError
 from aggregator.names import RESERVED
 from aggregator.records.inspection import TOOLS_URI

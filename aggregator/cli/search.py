@@ -11,7 +11,7 @@ from aggregator.cli.opening import opened
 from aggregator.cli.pages import as_json
 from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.unready import status_of
-from aggregator.config.values import MAX_RESULTS
+from aggregator.config.settings import MAX_RESULTS
 from aggregator.names import RESERVED, ServerName
 from aggregator.toolsearch import EXPLAIN, asked_of, parse_search
 

@@ -10,11 +10,13 @@ from pydantic import (
     Field,
 )
 
-from aggregator.config import kinds, values
+from aggregator.clients import SurfaceChoice
+from aggregator.config import kinds, settings, values
 from aggregator.config.audit_form import AuditForm
 from aggregator.config.clients_form import NamedClient
 from aggregator.config.http_form import Door, HttpForm
 from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
+from aggregator.config.mode import ToolSearchMode
 from aggregator.config.names_form import NamesForm, told_apart
 from aggregator.config.notation import (
     AllOrSome,
@@ -32,15 +34,10 @@ from aggregator.config.notation import (
     Variables,
 )
 from aggregator.config.profile_form import NamedProfile, ProfileName
+from aggregator.config.settings import DriftChoice
 from aggregator.config.sheet import Kinds, Sheet, Words
 from aggregator.config.tokens_form import AlsoAText, TokensForm, parse_tokens, usable_tokens
-from aggregator.config.values import (
-    DriftChoice,
-    EraChoice,
-    StartChoice,
-    SurfaceChoice,
-    ToolSearchMode,
-)
+from aggregator.config.values import EraChoice, StartChoice
 
 ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "inheritEnv", "cwd", "limits", "detach")
 """Keys that mean nothing beside `url`."""
@@ -197,7 +194,7 @@ class SettingsForm(Sheet):
         ToolSearchMode(), description="Whether tools are deferred: true, false, auto or auto:N."
     )
     context_window: int = Field(
-        values.CONTEXT_WINDOW,
+        settings.CONTEXT_WINDOW,
         ge=1_000,
         le=100_000_000,
         description="Tokens that `auto` measures against.",
@@ -211,13 +208,13 @@ class SettingsForm(Sheet):
     )
     surface: SurfaceChoice = Field("auto", description="How found tools reach a client.")
     max_results: int = Field(
-        values.DEFAULT_RESULTS,
+        settings.DEFAULT_RESULTS,
         ge=1,
-        le=values.MAX_RESULTS,
+        le=settings.MAX_RESULTS,
         description="Tools a search returns by default: five of them defined, others on one line.",
     )
     max_result_chars: int = Field(
-        values.MAX_RESULT_CHARS,
+        settings.MAX_RESULT_CHARS,
         ge=1_000,
         le=1_000_000,
         description="Characters the answer to a search may have.",
@@ -228,13 +225,13 @@ class SettingsForm(Sheet):
         "read. By default as is known of the client; false for all there is.",
     )
     max_loaded: int = Field(
-        values.MAX_LOADED,
+        settings.MAX_LOADED,
         ge=1,
         le=10_000,
         description="Tools that searches may add to a client's list.",
     )
     relist_wait: Duration = Field(
-        values.RELIST_WAIT, description="How long a search waits for the client to list again."
+        settings.RELIST_WAIT, description="How long a search waits for the client to list again."
     )
     start: StartChoice = Field(
         "auto",

@@ -19,11 +19,13 @@ from aggregator.config.http import Http
 from aggregator.config.http_form import http_of, unknown_profile
 from aggregator.config.inheritance import Environment
 from aggregator.config.keychain import held
+from aggregator.config.mode import ToolSearchMode
 from aggregator.config.profile_form import profile_of
 from aggregator.config.server import Draft, Entry, Shared, draft, said, settle
+from aggregator.config.settings import Settings
 from aggregator.config.source import Source, anyone_can_write, read_text
 from aggregator.config.tokens_form import counter_of
-from aggregator.config.values import Config, ServerConfig, Settings, ToolSearchMode
+from aggregator.config.values import Config, ServerConfig
 from aggregator.config.variables import OURS, THEIRS, Expansion
 from aggregator.config.wording import example, first_of, nearest
 from aggregator.errors import ConfigError

@@ -11,10 +11,11 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from aggregator.config import values
+from aggregator.config import settings
+from aggregator.config.mode import ToolSearchMode
 from aggregator.config.quantities import seconds, size_in_bytes
 from aggregator.config.sheet import SWITCH, TEXT_OR_LIST, Words, problem
-from aggregator.config.values import ServerType, ToolSearchMode
+from aggregator.config.values import ServerType
 from aggregator.names import plain_name
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -64,7 +65,7 @@ def _result_tokens(value: object) -> object:
     written = str(value).lower()
     if SWITCH.get(written) is False or written == "0":
         return 0
-    low, high = values.LEAST_RESULT_TOKENS, values.MOST_RESULT_TOKENS
+    low, high = settings.LEAST_RESULT_TOKENS, settings.MOST_RESULT_TOKENS
     if not written.replace("_", "").isdecimal() or not low <= int(written) <= high:
         raise problem(f"must be a number of tokens from {low:,} to {high:,}, or `false`")
     return int(written)

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from aggregator.clients import SurfaceChoice
-from aggregator.config import values
+from aggregator.config import settings
 from aggregator.config.http_form import MAX_IN_FLIGHT, MAX_PER_MINUTE
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens
@@ -63,7 +63,7 @@ class ProfileForm(Sheet):
     tool_search: Mode | None = Field(None, description="As at the top, for this profile.")
     surface: SurfaceChoice | None = Field(None, description="As at the top, for this profile.")
     max_results: int | None = Field(
-        None, ge=1, le=values.MAX_RESULTS, description="As at the top, for this profile."
+        None, ge=1, le=settings.MAX_RESULTS, description="As at the top, for this profile."
     )
     max_result_chars: int | None = Field(
         None, ge=1_000, le=1_000_000, description="As at the top, for this profile."

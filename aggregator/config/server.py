@@ -12,12 +12,14 @@ from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
 from aggregator.config.inheritance import Environment, Wish
 from aggregator.config.keychain import Held
+from aggregator.config.limits import Limits
 from aggregator.config.login_form import NO_LOGIN, OAuthForm
 from aggregator.config.oauth import OAuth
 from aggregator.config.quantities import is_http
+from aggregator.config.settings import DriftChoice
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import Source
-from aggregator.config.values import DriftChoice, Limits, ServerConfig, StartChoice
+from aggregator.config.values import ServerConfig, StartChoice
 from aggregator.config.variables import (
     Dialect,
     Expansion,

@@ -7,7 +7,7 @@ from math import isnan
 from typing import NoReturn
 
 from aggregator.basics.json import JsonObject, is_array, is_object
-from aggregator.config.values import DEFAULT_RESULTS, DEFINED_RESULTS, MAX_RESULTS
+from aggregator.config.settings import DEFAULT_RESULTS, DEFINED_RESULTS, MAX_RESULTS
 from aggregator.names import RESERVED, MetaTools
 from aggregator.search.query import Keywords, Overview, Query, parse_query
 from aggregator.toolsearch.offer import MAX_QUERIES, MAX_WAIT

@@ -7,7 +7,7 @@ what is behind us, how a found tool is called.
 from collections.abc import Sequence
 
 from aggregator.basics.json import JsonObject
-from aggregator.config.values import DEFAULT_RESULTS
+from aggregator.config.settings import DEFAULT_RESULTS
 from aggregator.names import RESERVED, MetaTools, ServerName
 from aggregator.toolsearch.wording import listed, one_line
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from aggregator.basics.effort import Effort
 from aggregator.catalog import ToolEntry
-from aggregator.config.values import MAX_RESULT_CHARS
+from aggregator.config.settings import MAX_RESULT_CHARS
 from aggregator.exposure import Way
 from aggregator.toolsearch.describe import squeezed
 from aggregator.toolsearch.wording import FRAME, fitting, one_line

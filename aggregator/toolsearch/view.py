@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from aggregator.catalog import Catalog, Changes, Idle, Pending, ServerState, ToolEntry
 from aggregator.catalog.lock import Kind
-from aggregator.config.values import MAX_RESULT_CHARS
+from aggregator.config.settings import MAX_RESULT_CHARS
 from aggregator.exposure import Way, way_to_call
 from aggregator.names import RESERVED, Lookup, MetaTools, ServerName, ToolName
 from aggregator.search.hits import Ranker

@@ -9,7 +9,7 @@ from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
-from aggregator.config.values import MAX_LOADED
+from aggregator.config.settings import MAX_LOADED
 from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName, ToolName
 from aggregator.upstream.announcing import Shown

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aggregator.config import ServerConfig, load_config
 from aggregator.config.form import FileForm, ServerForm
-from aggregator.config.values import Limits
+from aggregator.config.limits import Limits
 from aggregator.names import Lookup, ServerName, qualify
 from tests.config.reading import PATH, config_of, refusal, server_of
 

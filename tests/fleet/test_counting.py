@@ -16,8 +16,8 @@ from openai.types.responses import input_token_count_params
 from aggregator.basics.signals import Signal
 from aggregator.catalog import BY_LENGTH, Scale, ToolEntry
 from aggregator.config import Settings
+from aggregator.config.mode import ToolSearchMode
 from aggregator.config.tokens import TokenCounter, Tokenizer
-from aggregator.config.values import ToolSearchMode
 from aggregator.fleet import counters
 from aggregator.fleet.counters import CountingError, open_counter
 from aggregator.fleet.counting import SECTION, Counting, tools_of

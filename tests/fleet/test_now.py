@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from aggregator.catalog import Catalog, Failed, Idle, Pending, Ready, ServerState, ToolEntry
 from aggregator.config import Settings
-from aggregator.config.values import ToolSearchMode
+from aggregator.config.mode import ToolSearchMode
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName, ToolName
 from tests.peers import configured

@@ -6,7 +6,7 @@ import mcp_types as types
 import pytest
 
 from aggregator.config import Settings
-from aggregator.config.values import ToolSearchMode
+from aggregator.config.mode import ToolSearchMode
 from tests.peers import (
     ERAS,
     Era,

@@ -12,7 +12,7 @@ from mcp.client.caching import CacheConfig
 
 from aggregator.catalog import Pending
 from aggregator.config import Config, Settings
-from aggregator.config.values import ToolSearchMode
+from aggregator.config.mode import ToolSearchMode
 from aggregator.downstream.transport import Connect, Transport
 from tests.peers import (
     ERAS,

@@ -16,7 +16,7 @@ import anyio.to_thread
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.basics.rate import Rate
-from aggregator.config.values import NO_LIMITS, Limits
+from aggregator.config.limits import NO_LIMITS, Limits
 from aggregator.downstream.stdio.overrun import overrun
 from aggregator.downstream.stdio.process import (
     GRACE,

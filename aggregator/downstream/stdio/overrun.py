@@ -4,7 +4,7 @@ import re
 import signal
 from collections.abc import Iterable, Mapping
 
-from aggregator.config.values import Limits
+from aggregator.config.limits import Limits
 
 _KILLS = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGTRAP})
 """How programs end that are refused memory and have not foreseen it."""

@@ -20,7 +20,7 @@ from typing import IO
 import anyio
 
 from aggregator.basics.descriptors import give_back
-from aggregator.config.values import NO_LIMITS, Limits
+from aggregator.config.limits import NO_LIMITS, Limits
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import sys
 import anyio
 import pytest
 
-from aggregator.config.values import Limits
+from aggregator.config.limits import Limits
 from aggregator.downstream.stdio.child import Child, ChildSpec, open_child
 from aggregator.downstream.stdio.overrun import overrun
 from aggregator.downstream.stdio.process import SpawnError
