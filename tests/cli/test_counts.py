@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.shell import ROOT, Shell
-from tests.fleet.test_counting import vendor, vocabulary, weight
+from tests.fleet.test_counters import vendor, vocabulary, weight
 
 UNITS = ROOT / "examples" / "servers" / "units.py"
 SERVERS = f"servers:\n  units: {{command: [{sys.executable}, {UNITS}]}}\n"
