@@ -9,7 +9,8 @@ from pathlib import Path
 import anyio
 
 from aggregator.app.life import Expect, serve_http
-from aggregator.cli.doors import Door, announced
+from aggregator.cli.doors import announced
+from aggregator.cli.doorway import Door
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.replicas import common_for
 from aggregator.cli.serve import EVENT_LOOP
@@ -109,11 +110,11 @@ def serve_door(
         listener.near,
         None if access.token_file is None else str(access.token_file),
         access.token if confides else None,
+        access.certificate and str(access.certificate.chain.absolute()),
+        f"{access.names[0]}:{listener.binding.port}" if access.names else None,
     )
-    # Of a door that the token does not open, commands of the same person have no use, and they
-    # come without TLS.
-    is_known = access.takes_token and access.certificate is None
-    known = announced(told, config.path, environment) if is_known else nullcontext()
+    # Of a door that the token does not open, commands of the same person have no use.
+    known = announced(told, config.path, environment) if access.takes_token else nullcontext()
     try:
         with known:
             on_open(listener)

@@ -10,26 +10,15 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from aggregator.basics.json import as_object
+from aggregator.cli.doorway import Door
 from aggregator.cli.environment import Environment
 from aggregator.memory import state_path
 from aggregator.records.stats import file_mark
 
 MAX_BYTES = 4096
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Door(NamedTuple):
-    """Where a door is, and how to come in."""
-
-    authority: str
-    """Its host and port."""
-    token_file: str | None = None
-    """Where its token is, if it is in a file."""
-    token: str | None = None
-    """The token itself, if it is in no other file."""
 
 
 @contextmanager
@@ -103,5 +92,5 @@ def _read(descriptor: int) -> Door | None:
     except (OSError, ValueError, KeyError):
         # It is only just being written.
         return None
-    file, token = told.get("token_file"), told.get("token")
-    return Door(str(authority), file and str(file), token and str(token))
+    rest = (told.get(name) for name in Door._fields[1:])
+    return Door(str(authority), *(each and str(each) for each in rest))

@@ -1,26 +1,20 @@
 """`aggregator open`: a page that shows what happens, in a person's browser."""
 
 import argparse
-import json
 import logging
 import secrets
 from collections.abc import Mapping
-from contextlib import closing
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from threading import Thread
-from urllib.parse import urlsplit
 
 from aggregator.cli.browser import open_browser
 from aggregator.cli.config_file import config_path
+from aggregator.cli.doorway import Door, code_of, page_of
 from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.opening import place
 from aggregator.cli.serve import prepare
 
 TOKEN_BYTES = 32
-PATIENCE = 10.0
-"""Seconds that a door has to give a code for its page."""
-MAX_ANSWER = 1000
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -53,7 +47,7 @@ def start(options: argparse.Namespace, environment: Environment) -> ExitStatus:
 
     def show(listener: Listener) -> None:
         # Some browsers are waited for until they are there.
-        asked = listener.near, token, options, environment
+        asked = Door(listener.near, token=token), token, options, environment
         Thread(target=_show, args=asked, kwargs={"is_ours": True}, daemon=True).start()
 
     with joined(config.path, environment) as guest:
@@ -85,12 +79,12 @@ def _show_running(options: argparse.Namespace, environment: Environment) -> bool
             token = Path(door.token_file).read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             token = None
-    _show(door.authority, token, options, environment, is_ours=False)
+    _show(door, token, options, environment, is_ours=False)
     return True
 
 
 def _show(
-    authority: str,
+    door: Door,
     token: str | None,
     options: argparse.Namespace,
     environment: Environment,
@@ -98,10 +92,10 @@ def _show(
     is_ours: bool,
 ) -> None:
     """Open the page in a browser that a person can see, or say where it is."""
-    page = f"http://{authority}/"
+    page = page_of(door)
     # What stands behind a `#` stays in the browser: it is in no request, and so in no log.
     address = page if token is None else f"{page}#token={token}"
-    if not options.no_browser and _is_opened(page, token, environment.variables):
+    if not options.no_browser and _is_opened(page, door, token, environment.variables):
         environment.note(f"Your browser opens {page}")
     else:
         environment.say(address)
@@ -109,25 +103,12 @@ def _show(
         environment.note(f"Ctrl-C ends it; `aggregator open{place(options)}` shows it once more")
 
 
-def _is_opened(page: str, token: str | None, variables: Mapping[str, str]) -> bool:
+def _is_opened(page: str, door: Door, token: str | None, variables: Mapping[str, str]) -> bool:
     """Open the page in a browser; say whether there is one.
 
     What it is started with is seen by all users of the machine, so that has a code and no token.
     """
     if token is None:
         return open_browser(page, variables)
-    code = _code(page, token)
+    code = code_of(door, token)
     return code is not None and open_browser(f"{page}#code={code}", variables)
-
-
-def _code(page: str, token: str) -> str | None:
-    """Have a door give a code for its token; `None` if it does not."""
-    from aggregator.upstream.http.page.codes import CODE  # noqa: PLC0415 - only with a browser
-
-    with closing(HTTPConnection(urlsplit(page).netloc, timeout=PATIENCE)) as connection:
-        try:
-            connection.request("POST", CODE, headers={"authorization": f"Bearer {token}"})
-            code = json.loads(connection.getresponse().read(MAX_ANSWER))["code"]
-        except (OSError, HTTPException, ValueError, KeyError, TypeError):
-            return None
-    return str(code)

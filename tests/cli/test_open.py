@@ -13,8 +13,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from aggregator.cli.doorway import Door, page_of
 from tests.cli.shell import ROOT, Shell
 from tests.patience import PATIENCE
+from tests.upstream.http.certificates import make, trusting
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +92,38 @@ def test_it_shows_the_page_of_a_door_that_serves_the_same_file(shell: Shell) -> 
     assert found.out.strip() == f"{page}#token={token.read_text().strip()}"
 
 
+def test_it_finds_a_door_behind_tls_and_knows_it_by_its_certificate(shell: Shell) -> None:
+    chain = make(shell.project, "one")
+    browser, told = program(shell)
+    words = ("--tls-cert", str(chain), "--tls-key", str(chain.with_suffix(".key")))
+    with started(shell, "serve", "--http", "0", *words) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        printed = shell.run("open", "--no-browser")
+        with started(shell, "open", BROWSER=str(browser)) as opening:
+            address = told.read_text()
+            opening.communicate(timeout=PATIENCE)
+        page, _, code = address.partition("#code=")
+        shown, context = {"aggregator-code": code}, trusting(chain)
+        exchanged = httpx2.post(f"{page}exchange", headers=shown, trust_env=False, verify=context)
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    assert url.startswith("https://127.0.0.1:")
+    assert page == url.removesuffix("mcp")
+    assert printed.out.startswith(f"{page}#token=")
+    assert exchanged.json() == {"token": printed.out.strip().partition("=")[2]}
+
+
+def test_a_page_is_shown_under_the_name_that_its_certificate_is_for(shell: Shell) -> None:
+    chain = str(make(shell.project, "one"))
+
+    assert page_of(Door("127.0.0.1:1", None, None, chain, "tools.example:1")) == (
+        "https://tools.example:1/"
+    )
+    assert page_of(Door("127.0.0.1:1", None, None, chain)) == "https://127.0.0.1:1/"
+
+
 def test_a_token_that_was_given_in_confidence_is_not_written_down(shell: Shell) -> None:
     token = "0123456789abcdef" * 3
     with started(shell, "serve", "--http", "0", AGGREGATOR_TOKEN=token) as process:
@@ -105,13 +139,19 @@ def test_a_token_that_was_given_in_confidence_is_not_written_down(shell: Shell) 
     assert found.out.strip() == url.removesuffix("mcp")
 
 
-def test_a_browser_is_given_an_address_without_the_token(shell: Shell) -> None:
+def program(shell: Shell) -> tuple[Path, Path]:
+    """Write a browser that tells what it is given; return it, and where it tells."""
     told = shell.project / "told"
     os.mkfifo(told)
-    program = shell.project / "browser"
-    program.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n')
-    program.chmod(0o700)
-    with started(shell, "open", BROWSER=str(program)) as process:
+    written = shell.project / "browser"
+    written.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n')
+    written.chmod(0o700)
+    return written, told
+
+
+def test_a_browser_is_given_an_address_without_the_token(shell: Shell) -> None:
+    browser, told = program(shell)
+    with started(shell, "open", BROWSER=str(browser)) as process:
         assert process.stderr is not None
         said = process.stderr.readline()
         address = told.read_text() if said.startswith("Your browser opens") else ""

@@ -22,12 +22,32 @@ from pathlib import Path
 from aggregator import __version__
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("aggregator", "examples", "tests", "docs", ".gitignore", "pyproject.toml")
-PAGES = ("servers.yaml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")
+SOURCES = (
+    "aggregator",
+    "benchmarks",
+    "deploy",
+    "docs",
+    "examples",
+    "tests",
+    ".gitignore",
+    "pyproject.toml",
+)
+PAGES = (
+    "servers.yaml",
+    "Containerfile",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+)
 GENERATED = shutil.ignore_patterns("__pycache__", "*.pyc", ".DS_Store")
 EXAMPLES = {"notes", "files", "board", "text", "units"}
 TOOLS = 64
 STRANGERS = re.compile(r"^(tests|benchmarks|docs|\.ci)/|\.pyc$|/home/|/tmp/")
+
+
+BESIDES = ("tests/conftest.py", "docs/teams.md", "deploy/compose.yaml", "Containerfile")
+"""Files that stand for what an sdist has besides the package."""
 
 
 def main(pythons: Sequence[str]) -> int:
@@ -80,7 +100,8 @@ def look(sdist: Path, wheel: Path) -> None:
     _check(len(page) > 1 and set(page) <= set(names), "the wheel has every file of the page")
     _check(any(name.endswith("licenses/LICENSE") for name in names), "the wheel has its licence")
     _check(f"\nVersion: {__version__}\n" in metadata, "the version is that of the package")
-    _check(any(name.endswith("/tests/conftest.py") for name in sources), "the sdist has the tests")
+    for path in BESIDES:
+        _check(any(name.endswith(f"/{path}") for name in sources), f"the sdist has `{path}`")
 
 
 def try_out(python: str, wheel: Path, place: Path) -> None:
