@@ -16,6 +16,7 @@ from aggregator.records.events import Answer, CallEnded, ListServed, Origin, Sea
 from aggregator.records.segments import Segments
 from aggregator.records.stats import lines_of
 from aggregator.secrecy import Redaction
+from aggregator.upstream.http.keys import Keys, Ring
 from tests.loopback.door import door
 from tests.page.looking import go, looking
 from tests.peers import Peer, connect_to, failing, never, ready, text_of
@@ -344,3 +345,23 @@ async def test_where_nothing_was_counted_it_says_how_to_begin(
         await expect(page.locator(".activity")).to_contain_text("Nothing has happened yet")
         await go(page, "saved")
         await expect(page.locator(".saved")).to_contain_text("Nothing has been counted yet")
+
+
+async def test_activity_says_who_called_to_whoever_may_know(
+    browser: Browser, tmp_path: Path
+) -> None:
+    ring = Ring(tmp_path / "tokens.json", "/etc/servers.yaml")
+    anna, bert = ring.add("<b>anna</b>", None, None), ring.add("bert", None, None)
+    async with door({"notes": connect_to(notes())}, tmp_path, keys=Keys(ring)) as site:
+        await ready(site.upstream)
+        for token in (anna, bert):
+            async with replace(site, token=token).client("modern") as client:
+                await client.call_tool("notes__add_note", {"text": "milk"})
+        async with looking(browser, site) as (page, _):
+            await go(page, "activity")
+            calls = page.locator(".activity li.ended .by")
+            await expect(calls).to_have_text(["bert, by mcp", "<b>anna</b>, by mcp"])
+        async with looking(browser, site, f"{site.origin}/#token={bert}") as (page, _):
+            await go(page, "activity")
+            await expect(page.locator(".activity li.ended .by")).to_have_text(["bert, by mcp"])
+            await expect(page.locator(".activity")).not_to_contain_text("anna")

@@ -51,6 +51,15 @@ class Batch(NamedTuple):
     """Their numbers, and what happened as JSON."""
     missed: int
     """Events that are forgotten already."""
+    last: int
+    """The number of the last there is, also if it is not for whoever reads."""
+
+
+class Reader(NamedTuple):
+    """Somebody who is told only of what is its own, and of what is nobody's."""
+
+    identity: str
+    issuer: str
 
 
 class Confided:
@@ -75,7 +84,8 @@ class Activity:
         self._redact = redact
         self.shows_arguments = shows_arguments
         """Whether a person has asked to see what calls are given."""
-        self._events = deque[str](maxlen=KEPT)
+        self._events = deque[tuple[Reader | None, str]](maxlen=KEPT)
+        """Whose each is, if it is anybody's."""
         self._last = 0
         self.news = Signal()
 
@@ -84,18 +94,23 @@ class Activity:
         if (told := self._told(event)) is None:
             return
         self._last += 1
-        self._events.append(json.dumps(told, separators=(",", ":"), default=str))
+        whose = Reader(told.get("identity", ""), _issuer(event)) if "client" in told else None
+        self._events.append((whose, json.dumps(told, separators=(",", ":"), default=str)))
         self.news.send()
 
-    def after(self, number: int) -> Batch:
-        """Return what came after an event; of one that never was, everything there is."""
+    def after(self, number: int, reader: Reader | None = None) -> Batch:
+        """Return what came after an event; of one that never was, everything there is.
+
+        Who runs us is told of all: there is no reader then that others are kept from.
+        """
         first = self._last - len(self._events) + 1
         if not 0 <= number <= self._last:
             number = 0
         begin = max(first, number + 1)
-        later = islice(self._events, begin - first, None)
+        later = enumerate(islice(self._events, begin - first, None), begin)
+        found = ((at, told) for at, (whose, told) in later if not reader or whose in (None, reader))
         missed = max(0, first - number - 1) if number else 0
-        return Batch(tuple(enumerate(later, begin)), missed)
+        return Batch(tuple(found), missed, self._last)
 
     def _told(self, event: Event) -> Fact | None:
         match event:
@@ -147,6 +162,10 @@ class Activity:
 
     def _short(self, text: str) -> str:
         return on_one_line(self._redact()(text[:READ]))[:MAX_TEXT]
+
+
+def _issuer(event: Event) -> str:
+    return event.origin.issuer if not isinstance(event, StateChanged | LoginNeeded) else ""
 
 
 class _Excerpt:

@@ -11,8 +11,10 @@ import anyio
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from aggregator.upstream.http.page.activity import Activity
+from aggregator.basics.glyphs import on_one_line
+from aggregator.upstream.http.page.activity import Activity, Reader
 from aggregator.upstream.http.page.files import HEADERS
+from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
 
 ACTIVITY = "/activity"
 MAX_READERS = 32
@@ -58,15 +60,15 @@ class Following:
         await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": raw})
         ours = {"showsArguments": self._activity.shows_arguments, "config": self._config}
         await _write(send, f"event: hello\ndata: {json.dumps(ours)}\n\n")
-        last = self._place(scope)
+        last, reader = self._place(scope), _reader(scope)
         while True:
-            batch = self._activity.after(last)
+            batch = self._activity.after(last, reader)
             if batch.missed:
                 await _write(send, f"event: missed\ndata: {batch.missed}\n\n")
             for number, told in batch.events:
                 # One at a time: whoever reads slowly has no more than this in memory.
                 await _write(send, f"id: {self._run}-{number}\ndata: {told}\n\n")
-                last = number
+            last = batch.last
             if not batch.events:
                 await self._wait(send)
 
@@ -84,6 +86,12 @@ class Following:
                 if run == self._run and number.isdecimal() and len(number) < len(str(1 << 53)):
                     return int(number)
         return 0
+
+
+def _reader(scope: Scope) -> Reader | None:
+    """Return who is to hear of nobody else; nothing for whoever runs us."""
+    identity: Identity = scope.get(IDENTITY, OPERATOR)
+    return None if identity.is_operator else Reader(on_one_line(identity.name), identity.issuer)
 
 
 async def _write(send: Send, text: str) -> None:

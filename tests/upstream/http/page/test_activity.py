@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from aggregator.records.events import (
     StateChanged,
 )
 from aggregator.secrecy import Redaction
+from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.page.activity import KEPT, MAX_VALUES, Activity
 from aggregator.upstream.http.page.following import MAX_READERS
 from tests.loopback.door import NO_CERTIFICATES, Open, door
@@ -282,3 +284,30 @@ def test_lists_of_the_page_itself_are_not_told(tmp_path: Path) -> None:
     (other,) = told(remembering(), *lists)
 
     assert (other["client"], other["tools"]) == ("x", 1)
+
+
+async def test_whoever_runs_us_sees_who_called_and_nobody_else_does(
+    client_era: Era, tmp_path: Path
+) -> None:
+    ring = Ring(tmp_path / "tokens.json", "/etc/servers.yaml")
+    anna, bert = ring.add("anna", None, None), ring.add("bert", None, None)
+    servers = {"notes": connect_to(Peer("add_note"))}
+    async with door(servers, tmp_path, keys=Keys(ring)) as site:
+        await ready(site.upstream)
+        for token in (anna, bert, site.token):
+            async with replace(site, token=token).client(client_era) as client:
+                await client.call_tool("notes__add_note", {})
+        heard: list[list[str | None]] = []
+        for token, last in ((site.token, None), (anna, "anna"), (bert, "bert")):
+            async with reading(replace(site, token=token)) as reader:
+                await reader.until(
+                    lambda fact, last=last: (
+                        fact.get("kind") == "ended" and fact.get("identity") == last
+                    )
+                )
+            calls = [fact for fact in reader.heard if fact.get("kind") == "ended"]
+            heard.append([fact.get("identity") for fact in calls])
+            if last is not None:
+                assert {"anna": "bert", "bert": "anna"}[last] not in reader.text
+
+    assert heard == [["anna", "bert", None], ["anna"], ["bert"]]

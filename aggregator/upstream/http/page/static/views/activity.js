@@ -64,7 +64,14 @@ function row(fact) {
   return h("li", { class: fact.kind },
     h("time", {}, clock(fact.at)), pill(word, tone),
     h("div", { class: "what" }, rest),
-    h("span", { class: "by" }, fact.client === undefined ? "" : OURS[fact.client] ?? (fact.client || "somebody")));
+    h("span", { class: "by", title: by(fact) }, by(fact)));
+}
+
+/** Who asked: the program and, where somebody has shown who it is, the person or token. */
+function by(fact) {
+  if (fact.client === undefined) return "";
+  const client = OURS[fact.client] ?? (fact.client || "somebody");
+  return fact.identity ? `${fact.identity}, by ${client}` : client;
 }
 
 function told(fact) {
