@@ -44,13 +44,22 @@ class Hearing:
         self._endpoint = endpoint
         self._upstream = upstream
         self._keys = keys
-        self._acts: Mapping[str, Callable[[str, JsonObject], Awaitable[None]]] = {
+        self._acts: Mapping[str, Callable[[JsonObject], Awaitable[None]]] = {
+            "revoked": self._revoked,
+            "spent": self._spent,
+            "counted": self._counted,
+            "changed": self._changed,
+            "listens": self._changed,
+        }
+        """What concerns all; what is of a later version concerns nobody."""
+        self._of_sessions: Mapping[str, Callable[[str, JsonObject], Awaitable[None]]] = {
             "ended": self._ended,
             "loaded": self._loaded,
             "told": self._told,
             "cancelled": self._cancelled,
             "answered": self._answered,
         }
+        """What concerns a session."""
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None, None]:
@@ -73,18 +82,11 @@ class Hearing:
             logger.warning("what another replica says is not understood: `%s`", message.get("kind"))
 
     async def _act(self, message: JsonObject) -> None:
-        session, profile = message.get("session"), message.get("profile")
-        act = self._acts.get(message["kind"])
-        if act is not None and isinstance(session, str):
-            await act(session, message)
-        elif message["kind"] == "revoked":
-            self._keys.refuse(each for each in items(message["digests"]) if isinstance(each, str))
-        elif message["kind"] == "spent":
-            self._counting.hear(message)
-        elif message["kind"] == "counted":
-            await self._counted(message)
-        elif isinstance(profile, str | None):
-            await self._upstream.attendance.hear_of(profile, message.get("what"))
+        kind, session = message["kind"], message.get("session")
+        if (act := self._acts.get(kind)) is not None:
+            await act(message)
+        elif kind in self._of_sessions and isinstance(session, str):
+            await self._of_sessions[kind](session, message)
 
     async def _catch_up(self) -> None:
         """Learn what was told while nobody could be heard."""
@@ -99,6 +101,17 @@ class Hearing:
                     self._endpoint.end(session.key)
                 else:
                     self._upstream.attendance.load(session.key, recalled.loaded)
+
+    async def _revoked(self, message: JsonObject) -> None:
+        self._keys.refuse(each for each in items(message["digests"]) if isinstance(each, str))
+
+    async def _spent(self, message: JsonObject) -> None:
+        self._counting.hear(message)
+
+    async def _changed(self, message: JsonObject) -> None:
+        profile = message.get("profile")
+        if isinstance(profile, str | None):
+            await self._upstream.attendance.hear_of(profile, message.get("what"))
 
     async def _counted(self, message: JsonObject) -> None:
         """Keep what others have counted beside our own, so that each has the sum of all."""
