@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 ANSWER_TIME = 0.5
 """Seconds that a question to the store may take: whoever waits for it has a client that waits."""
+CLAIM_TIME = 2.0
+"""Seconds that it may take to have what only one may have: it takes as long to begin with it."""
 CONNECT_TIME = 2.0
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
@@ -138,15 +140,15 @@ class Store:
             return None
         self.operations += 1
         mine = self._wax.close(KEPT, json.dumps([key, holder]).encode())
-        try:
-            with anyio.fail_after(ANSWER_TIME):
+        found = None
+        with suppress(*_FAILURES), anyio.fail_after(CLAIM_TIME):
+            # Whose it was may have lost it between the two questions.
+            while found is None:
                 if await client.set(named, mine, condition=PureToken.NX, ex=int(seconds)):
                     return holder
                 found = self._read(key, await client.get(named))
-                if found == holder:
-                    await client.set(named, mine, condition=PureToken.XX, ex=int(seconds))
-        except _FAILURES:
-            return None
+            if found == holder:
+                await client.set(named, mine, condition=PureToken.XX, ex=int(seconds))
         return found or None
 
     async def release(self, key: str, holder: str) -> None:
