@@ -8,17 +8,20 @@ from aggregator.search.weights import Blending
 
 
 def blend(scores: Collection[Score], near: Nearness, weights: Blending) -> None:
-    """Make what each tool is worth a weighted sum of both, each as a part of its best."""
-    # Who repeats the query is no measure for the others.
+    """Make what each tool is worth a sum: its words beside the best, and how near it is.
+
+    Likeness is the same for every query, so a query that is near to nothing goes by its words.
+    """
+    # Who repeats the query is no measure for the others, and no nearer than they are.
     echoing = {score.document.host.name for score in scores if score.echo}
     plain = [score for score in scores if score.document.host.name not in echoing] or scores
-    best = max((score.total for score in plain), default=0.0)
-    usual, nearest = near.usual, near.most(echoing)
-    reach = (nearest if nearest > usual else near.most()) - usual or 1.0
+    best = max((score.total for score in plain), default=0.0) or 1.0
+    usual, most = near.usual, near.most(echoing)
+    reach = (most if most > usual else near.most()) - usual
     for score in scores:
-        likeness = near.of(score.document.entry)
-        meaning = weights.meaning * min(1.0, max(0.0, likeness - usual) / reach)
-        score.blend(meaning, (1 - weights.meaning) * min(1.0, score.total / (best or 1.0)))
+        beyond = near.of(score.document.entry) - usual
+        meaning = max(0.0, min(beyond, reach)) / near.scale
+        score.blend(meaning, weights.words * min(1.0, score.total / best))
 
 
 def nearest(scores: Collection[Score], near: Nearness, weights: Blending) -> list[Score]:

@@ -155,8 +155,9 @@ class Measure(NamedTuple):
 class Blending(NamedTuple):
     """How meaning counts beside words."""
 
-    meaning: float = 0.5
-    """What meaning counts for, of 1; the rest is for the words. Recall."""
+    words: float = 0.5
+    """What the best by words counts beside likeness, which counts as it is: so much it is for a
+    tool that is surely meant. Recall."""
     candidates: int = 48
     """Tools found by words that are ranked again; further down nothing is left to gain. Recall."""
     nearest: int = 32

@@ -7,6 +7,7 @@ import pytest
 from aggregator.catalog import ToolEntry
 from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.query import Keywords, parse_query
+from aggregator.search.weights import WEIGHTS
 from tests.search.tools import entry, index_of, names
 
 MAIL = entry("mail__send", "Send an e-mail")
@@ -52,13 +53,13 @@ def test_half_a_name_is_no_name(text: str) -> None:
 
 
 def test_a_hit_tells_what_of_its_score_is_meaning() -> None:
-    close = near(80, 0, 0)
+    close = near(80, 10, 0)
     (found,) = index_of(*TOOLS).rank(asked("send it"), 1, close)
 
     assert found.entry == MAIL
-    assert found.meaning is not None
-    assert 0 < found.meaning < found.score == 1.0
-    assert repr(found) == f"<Hit mail__send: 1.00, {found.meaning:.2f} by meaning>"
+    assert found.meaning == pytest.approx(0.5)
+    assert found.score == pytest.approx(0.5 + WEIGHTS.blending.words)
+    assert repr(found) == "<Hit mail__send: 1.00, 0.50 by meaning>"
 
 
 @pytest.mark.parametrize("text", ['+file "delete file"', "+file please", '"delete file" now'])
