@@ -88,11 +88,14 @@ class CallError(AggregatorError):
     """What programs tell it from others by."""
     server: str | None = None
     """The server that the tool belongs to, as far as that is known."""
+    login: str | None = None
+    """The command by which its user can log in there, if that is all it needs."""
 
     @property
     def facts(self) -> Mapping[str, object]:
         """What programs read instead of the message."""
-        return {"kind": self.kind} | ({} if self.server is None else {"server": self.server})
+        server = {} if self.server is None else {"server": self.server}
+        return {"kind": self.kind, **server, **_remedy(self.login)}
 
 
 class UnknownToolError(CallError):
@@ -215,11 +218,6 @@ class ServerUnavailableError(CallError):
         self.reason = reason
         self.login = login
 
-    @property
-    def facts(self) -> Mapping[str, object]:
-        """Which server it is, and what its user can do about it."""
-        return {**super().facts, **_remedy(self.login)}
-
 
 class NotLoggedInError(CallError):
     """The user of a server was asked to log in to it, and has not."""
@@ -235,11 +233,6 @@ class NotLoggedInError(CallError):
         self.server = server
         self.reason = reason
         self.login = login
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        """Which server it is, and what its user can do about it."""
-        return {**super().facts, **_remedy(self.login)}
 
 
 class TurnedAwayError(CallError):
@@ -260,11 +253,6 @@ class TurnedAwayError(CallError):
         self.server = server
         self.reason = reason
         self.login = login
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        """Which server it is, and what its user can do about it."""
-        return {**super().facts, **_remedy(self.login)}
 
 
 class ServerLostError(CallError):

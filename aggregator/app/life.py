@@ -24,6 +24,7 @@ from aggregator.downstream.reach import way_to
 from aggregator.downstream.slipway import PLACES_EACH, Slipway
 from aggregator.downstream.stdio.watchdog import Watchdog
 from aggregator.entry.ahead import Herald, Lead
+from aggregator.entry.shim import has_terminal
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.reloading import Foresee, Reloading, foresee_nothing
@@ -348,11 +349,11 @@ async def _heed_signals(
 ) -> None:
     """Stop when told to; when told twice, leave it to the watchdog to clean up."""
     # Who is started with `nohup` is to outlive the terminal.
-    follows_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    follows_terminal = has_terminal() and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         task_status.started()
         async for number in signals:
-            is_hung_up = follows_terminal and not _has_terminal()
+            is_hung_up = follows_terminal and not has_terminal()
             if number == signal.SIGHUP and not is_hung_up:
                 orders.reload()
             elif number == signal.SIGHUP:
@@ -364,12 +365,3 @@ async def _heed_signals(
             else:
                 logger.info("%s: stopping", signal.Signals(number).name)
                 orders.stop.set()
-
-
-def _has_terminal() -> bool:
-    """Whether there is a terminal that ends with us, or with whose end we are to end."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True

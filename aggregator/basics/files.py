@@ -1,4 +1,4 @@
-"""Files that are read within bounds or replaced whole, and what is wrong with the others."""
+"""Files that are read within bounds, replaced whole or watched, and what is wrong with others."""
 
 import errno
 import os
@@ -97,6 +97,15 @@ def _read(descriptor: int, most: int, deadline: float | None = None) -> bytes:
             break
         found += chunk
     return bytes(found)
+
+
+def look_at(path: Path) -> tuple[int, ...]:
+    """Return what is different when a file, or what a link leads to, is another or has changed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def in_words(error: OSError) -> str:

@@ -119,7 +119,7 @@ def _likely(url: str) -> str:
 
 def _reason(error: Exception) -> str:
     cause = error.reason if isinstance(error, URLError) else error
-    return cause.strerror.lower() if isinstance(cause, OSError) and cause.strerror else str(cause)
+    return in_words(cause) if isinstance(cause, OSError) else str(cause)
 
 
 def _messages(lines: Iterable[bytes], kind: str) -> Iterator[Json]:

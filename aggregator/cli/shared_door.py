@@ -2,6 +2,7 @@
 
 import json
 
+from aggregator.basics.files import in_words
 from aggregator.cli.environment import Environment
 from aggregator.config import Config
 from aggregator.entry.dock import DockError, open_dock
@@ -44,7 +45,7 @@ def open_in_hub(listener: Listener, config: Config, environment: Environment) ->
         environment.note(f"not shared: {error}")
         return None
     except OSError as error:
-        environment.note(f"not shared: {error.strerror or error}")
+        environment.note(f"not shared: {in_words(error)}")
         return None
     listener.greet()
     # Whoever comes once the hub has gone is to be told so, and not to wait.

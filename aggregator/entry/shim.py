@@ -190,11 +190,11 @@ def await_end(connection: _socket.socket) -> int:
 
 def _pass_signals_on(connection: _socket.socket) -> None:
     """Have the hub do what a signal to us means; the second one ends us at once."""
-    follows_terminal = _has_terminal()
+    follows_terminal = has_terminal()
     told: list[int] = []
 
     def pass_on(number: int, _frame: object) -> None:
-        if number == signal.SIGHUP and follows_terminal and not _has_terminal():
+        if number == signal.SIGHUP and follows_terminal and not has_terminal():
             number = signal.SIGTERM
         if told and number != signal.SIGHUP:
             os._exit(128 + number)
@@ -210,7 +210,8 @@ def _pass_signals_on(connection: _socket.socket) -> None:
             signal.signal(number, pass_on)
 
 
-def _has_terminal() -> bool:
+def has_terminal() -> bool:
+    """Whether there is a terminal that ends with us, or with whose end we are to end."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.basics.files import read_within
+from aggregator.basics.files import look_at, read_within
 
 SETTLING = 0.2
 """Seconds to let an editor finish: some write in several steps, or by way of another file."""
@@ -15,15 +15,6 @@ MAX_BYTES = 1 << 20
 """Bytes of a file that are looked at; one that is longer cannot be used anyway."""
 LOOKING = 0.5
 """Seconds between two looks."""
-
-
-def look_at(path: Path) -> tuple[int, ...]:
-    """Return what is different when a file, or what a link leads to, is another or has changed."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def digest(path: Path) -> bytes | None:

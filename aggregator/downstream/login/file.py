@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from aggregator.basics.files import in_words, read_within, replace_file
+from aggregator.basics.files import in_words, look_at, read_within, replace_file
 from aggregator.downstream.login.record import Login, as_text, from_text
 
 MAX_BYTES = 256 * 1024
@@ -39,11 +39,7 @@ class LoginFile:
 
     def look(self) -> Look:
         """Return what tells this content from any other, without reading it."""
-        try:
-            status = self.path.stat()
-        except OSError:
-            return ()
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        return look_at(self.path)
 
     def read(self) -> Login | None:
         """Return the login, if there is one.

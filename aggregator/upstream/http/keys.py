@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aggregator.basics.files import alone, in_words, replace_file
+from aggregator.basics.files import alone, in_words, look_at, replace_file
 from aggregator.basics.json import as_object, items
 from aggregator.upstream.http.binding import BindingError
 from aggregator.upstream.identity import Identity
@@ -153,14 +153,14 @@ class Keys:
         self._refused = set[str]()
         self.is_sound = True
         """Whether the file could be read: what is missing in it is missing, then."""
-        self._stamp: object = None
+        self._stamp: tuple[int, ...] = ()
         self.look()
 
     def look(self) -> None:
         """Read the file again if it is another; what cannot be read opens nothing."""
         if self._ring is None:
             return
-        stamp = _stamp(self._ring.path)
+        stamp = look_at(self._ring.path)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -206,11 +206,3 @@ class Keys:
 def digest_of(token: str) -> str:
     """Return what is kept of a token."""
     return sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-def _stamp(path: Path) -> object:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size

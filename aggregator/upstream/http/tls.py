@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from aggregator.basics.files import in_words
+from aggregator.basics.files import in_words, look_at
 from aggregator.upstream.http.binding import BindingError
 
 logger = logging.getLogger(__name__)
 
-_Stamp = tuple[tuple[int, int, int] | None, ...]
+_Stamp = tuple[tuple[int, ...], ...]
 
 
 class Certificate:
@@ -59,7 +59,7 @@ class Certificate:
             raise _unusable(self.chain, self.key, error) from None
 
     def _stamped(self) -> _Stamp:
-        return tuple(_stamp_of(path) for path in (self.chain, self.key))
+        return tuple(look_at(path) for path in (self.chain, self.key) if path is not None)
 
 
 def _context() -> ssl.SSLContext:
@@ -105,11 +105,3 @@ def _unusable(chain: Path, key: Path | None, error: ssl.SSLError) -> BindingErro
         f"`{chain}` is no certificate in PEM form, or `{key}` no key of one",
         "They begin with `-----BEGIN CERTIFICATE-----` and `-----BEGIN PRIVATE KEY-----`",
     )
-
-
-def _stamp_of(path: Path | None) -> tuple[int, int, int] | None:
-    try:
-        found = path and path.stat()
-    except OSError:
-        return None
-    return (found.st_ino, found.st_size, found.st_mtime_ns) if found else None

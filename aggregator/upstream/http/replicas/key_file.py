@@ -13,7 +13,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from aggregator.basics.files import in_words
+from aggregator.basics.files import in_words, look_at
 from aggregator.upstream.http.binding import BindingError
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class KeyFile:
         try:
             if not path.exists():
                 _make(path)
-            self._stamp = _stamp(path)
+            self._stamp = look_at(path)
             self.known = _read(path)
         except OSError as error:
             reason = in_words(error)
@@ -47,7 +47,7 @@ class KeyFile:
 
     def look(self) -> None:
         """Read the file again if it is another; while it cannot be used, the keys stay."""
-        stamp = _stamp(self.path)
+        stamp = look_at(self.path)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -115,11 +115,3 @@ def _is_open_to_others(status: os.stat_result) -> bool:
         return False
     others = 0o077 if status.st_uid == os.geteuid() else 0o007
     return bool(stat.S_IMODE(status.st_mode) & others)
-
-
-def _stamp(path: Path) -> object:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
