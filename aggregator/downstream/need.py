@@ -21,7 +21,9 @@ class Need:
         self._is_current = False
         """Whether what it is known to offer is all that another run would ask it for."""
         self._is_visited = False
-        self._woken = anyio.Event()
+        self._is_woken = False
+        """Whether somebody has asked for it since that was last forgotten."""
+        self._woken = Signal()
         self._last = anyio.current_time()
         self._changed = Signal()
         self._freed = Signal()
@@ -44,7 +46,7 @@ class Need:
     def recall(self, server: ServerConfig, *, is_current: bool) -> bool:
         """Take note of whether what is known holds; say whether it may rest because of that."""
         self._is_current = is_current
-        return is_current and self.is_lazy(server) and not self._woken.is_set()
+        return is_current and self.is_lazy(server) and not self._is_woken
 
     def rest(self) -> None:
         """Have it wait until it is needed."""
@@ -56,15 +58,18 @@ class Need:
         """Take note that somebody waits for it."""
         self._is_visited = False
         self.stir()
-        self._woken.set()
-        self._freed.send()
+        self._call()
 
     def visit(self) -> None:
         """Have it start to see what it offers, if it rests."""
         if self.is_resting:
             self._is_visited = True
-            self._woken.set()
-            self._freed.send()
+            self._call()
+
+    def _call(self) -> None:
+        self._is_woken = True
+        self._woken.send()
+        self._freed.send()
 
     def end_visit(self) -> None:
         """Have nobody wait for what it offers."""
@@ -73,11 +78,12 @@ class Need:
 
     def forget_calls(self) -> None:
         """Have the next wait be a new one, whoever has called before."""
-        self._woken = anyio.Event()
+        self._is_woken = False
 
     async def until_woken(self) -> None:
         """Wait until somebody waits for it."""
-        await self._woken.wait()
+        while not self._is_woken:
+            await self._woken.wait()
 
     async def until_visited(self) -> None:
         """Wait until it rests again, or is of use to somebody else."""
@@ -87,7 +93,7 @@ class Need:
     async def until_needed(self) -> None:
         """Wait, if it rests, until it is to start."""
         if self.is_resting:
-            await self._woken.wait()
+            await self.until_woken()
             self.is_resting = False
             self.forget_calls()
 
@@ -120,9 +126,9 @@ class Need:
 
     async def until_called_or_left(self) -> bool:
         """Wait until somebody calls anew or nobody waits any more; say whether somebody calls."""
-        while self.requests and not self._woken.is_set():
+        while self.requests and not self._is_woken:
             await self._freed.wait()
-        return self._woken.is_set()
+        return self._is_woken
 
     async def until_unused(self, patience: Callable[[], float]) -> None:
         """Wait until it has not been of use for so long."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.basics.turns import in_turns
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
@@ -47,12 +48,14 @@ class Following:
         self._standing = standing
         self._requests = requests
         self._need = need
-        self._review = anyio.Event()
+        self._is_due = False
+        self._reviewed = Signal()
 
     def review(self) -> None:
         """List without a pause what another configuration may treat in another way."""
         self._news.changed(("tools", "prompts"))
-        self._review.set()
+        self._is_due = True
+        self._reviewed.send()
 
     async def run(self) -> None:
         """List what there is besides tools, and then whatever changes, within reason."""
@@ -63,11 +66,12 @@ class Following:
             stale = await self._news.take_stale()
             # Whoever has news of itself may have more.
             self._need.stir()
-            self._review = anyio.Event()
+            self._is_due = False
             is_changed = await self._list(stale)
             pause = RELIST_PAUSE if is_changed else min(pause * 2, RELIST_PAUSE_MAX)
             with anyio.move_on_after(pause):
-                await self._review.wait()
+                while not self._is_due:
+                    await self._reviewed.wait()
 
     async def _list(self, kinds: Collection[str]) -> bool:
         """List these kinds and report what differs; say whether anything does."""

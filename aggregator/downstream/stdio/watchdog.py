@@ -16,6 +16,7 @@ from typing import IO, Self
 
 import anyio
 
+from aggregator.basics.signals import Signal
 from aggregator.downstream.stdio.process import Process, unblocked
 from aggregator.downstream.stdio.sweeper import start_time
 from aggregator.jsonrpc.pipes import close_pipe
@@ -40,8 +41,8 @@ class Watchdog:
         self._held: dict[int, str] = {}
         self._process: Process | None = None
         self._input: IO[bytes] | None = None
-        self.started = anyio.Event()
-        """Set when the process is started the next time."""
+        self.started = Signal()
+        """Sent when the process is started."""
         self._stack = AsyncExitStack()
 
     @property
@@ -67,7 +68,7 @@ class Watchdog:
         self._tell(f"={self.cookie}")
         for line in self._held.values():
             self._tell(line)
-        self.started.set()
+        self.started.send()
 
     def hold(self, pid: int) -> None:
         """End this process and its group if we are gone before it is released."""
@@ -101,13 +102,12 @@ class Watchdog:
     async def _replace(self) -> None:
         """Start another whenever the process dies before its time."""
         while True:
-            await self.started.wait()
-            self.started = anyio.Event()
-            if self._process is not None and self._input is not None:
-                await self._process.exited()
-                close_pipe(self._input)
-                self._process.close()
-                self._process = None
+            while self._process is None or self._input is None:
+                await self.started.wait()
+            await self._process.exited()
+            close_pipe(self._input)
+            self._process.close()
+            self._process = None
             await anyio.sleep(RESTART_DELAY)
             self.start()
 
