@@ -1,9 +1,10 @@
 """The file that commands write, and what servers offer at this moment to hold against it."""
 
 import os
+from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aggregator.basics.files import alone, in_words, read_within, replace_file
 from aggregator.catalog.lock import (
@@ -55,7 +56,7 @@ class Offered(NamedTuple):
         return self.names.get((server, tool), f"{server}__{tool}")
 
 
-def place_of(options: Any, environment: Environment) -> Path:  # noqa: ANN401 - as argparse has it
+def place_of(options: Namespace, environment: Environment) -> Path:
     """Return where the file is."""
     return lock_path(config_path(options.config, environment))
 
@@ -104,7 +105,7 @@ def ask(
     return Offered(records, names, absent)
 
 
-def begin(options: Any, environment: Environment) -> Config:  # noqa: ANN401 - as argparse has it
+def begin(options: Namespace, environment: Environment) -> Config:
     """Return the configuration whose servers are written down."""
     return read_config(options, environment)
 
