@@ -84,18 +84,24 @@ class Activity:
         self._redact = redact
         self.shows_arguments = shows_arguments
         """Whether a person has asked to see what calls are given."""
-        self._events = deque[tuple[Reader | None, str]](maxlen=KEPT)
+        self._events = deque[tuple[Reader | None, str | CallBegan | CallEnded]](maxlen=KEPT)
         """Whose each is, if it is anybody's."""
         self._last = 0
         self.news = Signal()
 
     def hear(self, event: Event) -> None:
         """Take note of an event."""
-        if (told := self._told(event)) is None:
-            return
+        if isinstance(event, CallBegan) or (isinstance(event, CallEnded) and _is_plain(event)):
+            # There are many, each is waited for, and mostly nobody looks.
+            identity = event.origin.identity
+            self._keep(Reader(on_one_line(identity) if identity else "", _issuer(event)), event)
+        elif (told := self._told(event)) is not None:
+            whose = Reader(told.get("identity", ""), _issuer(event)) if "client" in told else None
+            self._keep(whose, _written(told))
+
+    def _keep(self, whose: Reader | None, event: str | CallBegan | CallEnded) -> None:
         self._last += 1
-        whose = Reader(told.get("identity", ""), _issuer(event)) if "client" in told else None
-        self._events.append((whose, json.dumps(told, separators=(",", ":"), default=str)))
+        self._events.append((whose, event))
         self.news.send()
 
     def after(self, number: int, reader: Reader | None = None) -> Batch:
@@ -108,9 +114,16 @@ class Activity:
             number = 0
         begin = max(first, number + 1)
         later = enumerate(islice(self._events, begin - first, None), begin)
-        found = ((at, told) for at, (whose, told) in later if not reader or whose in (None, reader))
+        found = (
+            (at, self._shown(kept))
+            for at, (whose, kept) in later
+            if not reader or whose in (None, reader)
+        )
         missed = max(0, first - number - 1) if number else 0
         return Batch(tuple(found), missed, self._last)
+
+    def _shown(self, kept: str | CallBegan | CallEnded) -> str:
+        return kept if isinstance(kept, str) else _written(self._told(kept))
 
     def _told(self, event: Event) -> Fact | None:
         match event:
@@ -202,6 +215,15 @@ class _Excerpt:
                 yield "…"
                 return
             yield self.of(each, depth)
+
+
+def _is_plain(event: CallEnded) -> bool:
+    """Whether a call can be told of later on: nothing large is kept by it, and nothing secret."""
+    return bool(event.server) and event.content is None
+
+
+def _written(told: Fact | None) -> str:
+    return json.dumps(told, separators=(",", ":"), default=str)
 
 
 def _whose(at: float, origin: Origin) -> Fact:
