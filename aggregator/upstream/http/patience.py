@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from aggregator.upstream.http.gathered import Gathered
 from aggregator.upstream.http.presence import Presence
 from aggregator.upstream.http.strangers import Address, Strangers
 
@@ -108,7 +109,7 @@ class _Impatient(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
-        super().connection_made(transport)
+        super().connection_made(Gathered(transport, self.loop.call_soon))  # pyright: ignore[reportArgumentType]
         self._vigil = Vigil(self, self.manners, self._is_answering)
         self.app_state = {**self.app_state, Presence.KEY: self._vigil.presence}
 

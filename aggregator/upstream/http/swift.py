@@ -7,6 +7,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from aggregator.upstream.http.gathered import Gathered
 from aggregator.upstream.http.patience import Manners, Vigil
 from aggregator.upstream.http.presence import Presence
 
@@ -40,7 +41,7 @@ class _Swift(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
-        super().connection_made(transport)
+        super().connection_made(Gathered(transport, self.loop.call_soon))  # pyright: ignore[reportArgumentType]
         self._vigil = Vigil(self, self.manners, self._is_answering)
         self.app_state = {**self.app_state, Presence.KEY: self._vigil.presence}
 
