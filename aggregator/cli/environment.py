@@ -112,10 +112,15 @@ class Environment:
             raise CommandError(f"the variable `{name}` is not set, so no home directory is known")
         return Path(home)
 
-    def known_as(self, path: Path) -> str:
+    def tell(self, sentence: str) -> None:
+        """Write a result that is a sentence; on a terminal it is wrapped at words."""
+        self.say(self.paper.fill(sentence) if self.stdout.isatty() else sentence)
+
+    def known_as(self, path: Path, stream: TextIO | None = None) -> str:
         """Return what a person calls a file; a program gets its whole path."""
         home = Path(self.variables.get("HOME") or "/")
-        is_own = self.stderr.isatty() and home != Path("/") and path.is_relative_to(home)
+        is_seen = (stream or self.stderr).isatty()
+        is_own = is_seen and home != Path("/") and path.is_relative_to(home)
         return f"~/{path.relative_to(home)}" if is_own else str(path)
 
     def say(self, text: str) -> None:

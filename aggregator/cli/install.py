@@ -68,7 +68,7 @@ def _list(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.say(as_json({"clients": rows}))
         return ExitStatus.FINE
     paper = environment.paper
-    cells = [(each["client"], _state(each), ", ".join(each["files"])) for each in rows]
+    cells = [(each["client"], _state(each), _files(each, environment)) for each in rows]
     here = [row for row in cells if row[-1]]
     absent = ", ".join(row[0] for row in cells if not row[-1])
     table = columns(("CLIENT", "STATE", "FILES"), here, paper) if here else ""
@@ -87,6 +87,11 @@ def _row(client: Client, found: Sequence[Report]) -> dict[str, Any]:
         "files": list(dict.fromkeys(each["path"] for each in own)),
         "registered": [name for each in own for name in each["registered"]],
     }
+
+
+def _files(row: dict[str, Any], environment: Environment) -> str:
+    paths = (Path(each) for each in row["files"])
+    return ", ".join(environment.known_as(each, environment.stdout) for each in paths)
 
 
 def _state(row: dict[str, Any]) -> str:

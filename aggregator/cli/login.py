@@ -120,7 +120,7 @@ async def _log_in(
     count = done.tools or 0
     tools = f"{count} tool{'' if count == 1 else 's'}"
     scope = f"; scopes {done.login.scope}" if done.login.scope else ""
-    environment.say(f"{server.name}: logged in, {tools}{scope}; {_lasts(done.login)}")
+    environment.tell(f"{server.name}: logged in, {tools}{scope}; {_lasts(done.login)}")
     return ExitStatus.FINE
 
 

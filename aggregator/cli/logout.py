@@ -42,7 +42,7 @@ async def _log_out(server: ServerConfig, file: LoginFile, environment: Environme
             login = None
         told = await _revoke(login, server) if login else "it could not be read, nor revoked"
         file.remove()
-    environment.say(f"{server.name}: logged out; {told}")
+    environment.tell(f"{server.name}: logged out; {told}")
 
 
 async def _revoke(login: Login, server: ServerConfig) -> str:

@@ -64,7 +64,7 @@ def _show(
         return
     environment.say(text)
     if explained is not None:
-        environment.say("\n" + _why(query, explained, is_found=bool(facts["matches"])))
+        environment.tell("\n" + _why(query, explained, is_found=bool(facts["matches"])))
 
 
 TOGETHER = {

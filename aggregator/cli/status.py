@@ -23,9 +23,9 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         hubs = [each.report or {"process": each.process, "fleets": None} for each in found]
         environment.say(as_json({"hubs": hubs}))
     elif not found:
-        environment.say("No hub is running; the first `aggregator serve --shared` starts one")
+        environment.tell("No hub is running; the first `aggregator serve --shared` starts one")
     for each in () if options.json else found:
-        environment.say("\n".join(_told(each)))
+        environment.tell("\n".join(_told(each)))
     return ExitStatus.FINE
 
 

@@ -75,7 +75,7 @@ def _list(ring: Ring, options: argparse.Namespace, environment: Environment) -> 
         facts = [_facts(each, now) for each in tokens]
         environment.say(as_json({"tokens": facts}))
     elif not tokens:
-        environment.say("There are no tokens but the door's own; `aggregator token add NAME`")
+        environment.tell("There are no tokens but the door's own; `aggregator token add NAME`")
     else:
         rows = [
             [each.name, each.profile or "", _day(each.made), _end(each, now)] for each in tokens

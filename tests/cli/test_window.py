@@ -86,9 +86,13 @@ def test_what_is_said_beside_results_is_wrapped_at_words(shell: Shell, columns: 
         ("install", "cursor", "--undo", "--yes"),
         ("check", "nothing-of-this-name"),
         ("remove", "a-server-with-a-long-name"),
+        ("install",),
+        ("status",),
+        ("token", "list"),
     ]
 
-    said = [shell.run(*command).err for command in commands]
+    ran = [shell.run(*command) for command in commands]
+    said = [each.err for each in ran] + [each.out for each in ran[-3:]]
 
     lines = [line for text in said for line in plain(text).splitlines()]
     assert len(lines) > 12
