@@ -11,11 +11,6 @@ import pytest
 
 from aggregator.basics.json import as_object
 from aggregator.config import Settings
-from aggregator.config.http import CallLimits, Http
-from aggregator.records.keeping import keep_stats
-from aggregator.records.segments import Segments
-from aggregator.records.stats import file_mark
-from aggregator.records.tally import tally
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.replicas.store import MAIL, SCOPE
 from tests.loopback.door import Open
@@ -221,42 +216,6 @@ async def test_a_call_asks_the_store_nothing(tmp_path: Path, store: Storehouse) 
     assert after - before == 1
 
 
-@pytest.mark.parametrize("limits", [CallLimits(per_minute=6), CallLimits(in_flight=2)])
-async def test_what_an_identity_may_ask_holds_for_all_replicas_together(
-    tmp_path: Path, store: Storehouse, limits: CallLimits
-) -> None:
-    ring = Ring(tmp_path / "tokens.json", "x")
-    anna = ring.add("anna", None, None)
-    settings = Settings(surface="full", http=Http(limits=limits))
-
-    def servers() -> dict[str, Any]:
-        return {"one": connect_to(Peer("plain", "block"))}
-
-    keys = Keys(ring), Keys(ring)
-    async with (
-        pair(servers, tmp_path, settings, store=store.url, keys=keys) as (one, two, client),
-        anyio.create_task_group() as group,
-    ):
-        client.headers["authorization"] = f"Bearer {anna}"
-        sessions = [await begin(client, each) for each in (one, two)]
-        asked_first = "one__plain" if limits.per_minute else "one__block"
-        for _ in range(3 if limits.per_minute else 1):
-            for opened, session in zip((one, two), sessions, strict=True):
-                group.start_soon(say, client, opened, call(asked_first), session)
-
-        async def is_refused() -> bool:
-            answers = [
-                await say(client, each, call("one__plain"), sessions[0]) for each in (one, two)
-            ]
-            # Who asks so often is turned away at the door in the end.
-            return all(
-                each.status_code == 429 or "Nothing was run" in each.text for each in answers
-            )
-
-        await until(is_refused)
-        group.cancel_scope.cancel()
-
-
 async def test_a_process_of_its_own_is_where_its_client_first_needs_it(
     tmp_path: Path, store: Storehouse
 ) -> None:
@@ -276,50 +235,6 @@ async def test_a_process_of_its_own_is_where_its_client_first_needs_it(
     assert all("retry-after" in each.headers for each in elsewhere)
     facts = [each.json()["error"]["data"]["aggregator/error"] for each in elsewhere]
     assert [each["replica"] for each in facts] == ["two", "one"]
-
-
-@pytest.mark.parametrize("is_shared", [False, True])
-async def test_what_all_have_counted_is_summed_by_each_and_nothing_twice(
-    tmp_path: Path, store: Storehouse, *, is_shared: bool
-) -> None:
-    places = tmp_path / "one", tmp_path / ("one" if is_shared else "two")
-    async with (
-        pair(plain, tmp_path, store=store.url, stats=places) as (one, two, client),
-        anyio.create_task_group() as group,
-    ):
-        for opened, place in zip((one, two), places, strict=True):
-            fleet, post = opened.upstream.fleet, opened.upstream.replica.post
-            assert post is not None
-            path, share = fleet.now.config.path, post.counted
-            group.start_soon(keep_stats, fleet.stream, place, path, fleet.redact, share)
-        await anyio.wait_all_tasks_blocked()
-        sessions = [await begin(client, each) for each in (one, two)]
-        for opened, session, times in zip((one, two), sessions, (3, 4), strict=True):
-            for _ in range(times):
-                assert (await say(client, opened, call("one__plain"), session)).status_code == 200
-
-        async def calls() -> list[int]:
-            marks = [file_mark(each.upstream.fleet.now.config.path) for each in (one, two)]
-            return [
-                tally(Segments(place).read(0.0), mark).calls
-                for place, mark in zip(places, marks, strict=True)
-            ]
-
-        async def are_summed() -> bool:
-            return min(await calls()) >= 7
-
-        async def are_over() -> bool:
-            asked_of = zip((two, one), sessions, strict=True)
-            answers = [await say(client, each, asked("ping"), own) for each, own in asked_of]
-            return [each.status_code for each in answers] == [404, 404]
-
-        await until(are_summed)
-        # What is told later is heard later: nothing comes any more.
-        for opened, session in zip((one, two), sessions, strict=True):
-            await client.delete(opened.url, headers=session)
-        await until(are_over)
-        assert await calls() == [7, 7]
-        group.cancel_scope.cancel()
 
 
 async def operations(store: Storehouse) -> int:
