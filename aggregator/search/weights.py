@@ -216,9 +216,9 @@ class Weights(NamedTuple):
     """Recall."""
     description: Measure = Measure(1.5, 20.0, 0.6)
     """Recall."""
-    parameter: Measure = Measure(0.6, 4.0, 0.3)
+    parameter: Measure = Measure(1.0, 4.0, 0.3)
     """Recall."""
-    detail: Measure = Measure(0.4, 20.0, 0.6)
+    detail: Measure = Measure(0.5, 20.0, 0.6)
     """Recall."""
     repetition: float = 0.5
     """A word said n times in a field counts as n to this power: stuffing pays little. Recall,
@@ -239,7 +239,7 @@ class Weights(NamedTuple):
     """What `createissue` counts for `create` and for `issue`. Recall."""
     humps: float = 0.5
     """What `git` and `hub` count when `GitHub` as a whole is known. Recall."""
-    equivalent: float = 0.4
+    equivalent: float = 0.6
     """What a word of the same meaning counts; always less than the word itself. Recall."""
     topic: float = 0.4
     """What the topic of a word counts when no tool has the word. Recall."""
