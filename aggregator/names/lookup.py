@@ -14,7 +14,6 @@ from aggregator.names.forms import (
     ServerName,
     ToolName,
     folded,
-    grouped,
 )
 from aggregator.names.leads import NO_LEADS, Leads
 
@@ -51,16 +50,22 @@ class Register:
 
     server: ServerName
     tools: tuple[Forms, ...]
-    written: Mapping[str, tuple[Forms, ...]] = field(repr=False, compare=False)
+    written: Mapping[str, Sequence[Forms]] = field(repr=False, compare=False)
     """The tools by their names without case and signs, which every other form comes down to."""
 
     @classmethod
     def of(cls, server: ServerName, tools: Iterable[Forms]) -> "Register":
         """Return the register of a server, complete: nobody who looks for a tool waits for it."""
-        known = tuple(tools)
-        return cls(
-            server, known, grouped((form, each) for each in known for form in _comparable(each))
-        )
+        known, written = tuple(tools), dict[str, list[Forms]]()
+        # It is made in one turn, of thousands of tools as well: nothing is called for each.
+        for each in known:
+            forms = each.qualified
+            for form in forms if each.bare in forms else (each.bare, *forms):
+                if form in written:
+                    written[form].append(each)
+                else:
+                    written[form] = [each]
+        return cls(server, known, written)
 
     @property
     def prefix(self) -> str:
@@ -71,10 +76,6 @@ class Register:
     def has(self, name: str) -> bool:
         """Whether a tool has exactly this name."""
         return any(each.name == name for each in self.written.get(folded(name), ()))
-
-
-def _comparable(forms: Forms) -> Iterable[str]:
-    return dict.fromkeys((forms.bare, *forms.qualified))
 
 
 class _Candidate(NamedTuple):
