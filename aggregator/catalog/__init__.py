@@ -304,6 +304,8 @@ def explain_unreachable(catalog: Catalog, server: ServerName) -> str | None:
 
 def difference(before: Catalog, after: Catalog) -> Changes:
     """Return what came and went between two catalogs."""
+    if before is after:
+        return Changes()
     earlier, later = before.known, after.known
     return Changes(
         tools_added=tuple(name for name in after.entries if name not in before.entries),

@@ -51,6 +51,8 @@ class Annex:
             kind: {} for kind in OFFER_KINDS
         }
         self._indexes: dict[OfferKind, Growing] = {}
+        self._settled: Now | None = None
+        """What was known when all of it could be found: it is asked by every search."""
         self._is_read = has_read or not now.config.settings.skills
         """Whether the skills on this machine have been read."""
 
@@ -129,12 +131,16 @@ class Annex:
 
     def _due(self) -> dict[ServerName, Given]:
         """Return what is not as it can be found, by whose it is."""
+        if self._settled is self._now:
+            return {}
         known = self._now.catalog.known
         given: dict[ServerName, Given] = {OURS: self._now.routes.local}
         given |= {name: state.offers for name, state in known.items()}
         gone = self._staged.keys() - given.keys()
         due = {name: each for name, each in given.items() if self._differs(name, each)}
-        return due | dict.fromkeys(gone, NOTHING_BESIDES)
+        due |= dict.fromkeys(gone, NOTHING_BESIDES)
+        self._settled = None if due else self._now
+        return due
 
     def _differs(self, server: ServerName, given: Given) -> bool:
         pairs = zip(_parts(given), _parts(self._staged.get(server, NOTHING_BESIDES)), strict=False)
@@ -155,6 +161,8 @@ class Annex:
                 self._indexes[kind].hide(server)
             if kind in self._indexes:
                 await in_turns(self._indexes[kind].tidy(), lambda: True)
+        # What is known may have changed meanwhile, and be another than this.
+        self._settled = None
         if given is NOTHING_BESIDES:
             self._staged.pop(server, None)
         else:

@@ -66,7 +66,7 @@ class Awaiting:
 
     async def until_read(self, servers: Collection[ServerName], profile: str | None = None) -> None:
         """Wait, within bounds, until what is known of servers can be found by some clients."""
-        panes = self._panes.of(None), self._panes.of(profile)
+        panes = [self._panes.of(each) for each in dict.fromkeys((None, profile))]
         with anyio.move_on_after(GRACE):
             while not all(pane.is_read(servers) for pane in panes):
                 await self._changed.wait()

@@ -5,7 +5,7 @@ own words.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -166,7 +166,8 @@ def _found_line(result: Result, request: SearchRequest) -> str:
 def _tail(found: Found, view: View) -> Iterator[str]:
     """Say what was not found, and what else is worth knowing."""
     wide = any(each.overview for each in found.results)
-    waiting = [] if wide else list(_waiting_line(found, view))
+    matter = asked_of(found.request, view.catalog)
+    waiting = [] if wide else list(_waiting_line(found, view, matter))
     # Where nothing was found, that not all was searched is the first thing to know.
     yield from () if found.matches else waiting
     if found.fell_short:
@@ -180,16 +181,16 @@ def _tail(found: Found, view: View) -> Iterator[str]:
             yield from _nothing(result, found.request, view)
     yield from waiting if found.matches else ()
     if not wide:
-        yield from _lost_line(found, view)
-        yield from _login_lines(found, view)
-        yield from _withheld_lines(found, view)
+        yield from _lost_line(found, view, matter)
+        yield from _login_lines(found, view, matter)
+        yield from _withheld_lines(found, view, matter)
     elif any(each.is_starting for each in pending(view)):
         yield _STARTING.format(seconds=MIN_WAIT)
     if view.changes is not None:
         yield from _change_lines(view.changes, view.catalog)
     yield from found.request.notes
     if not wide:
-        yield from _reasons(found, view)
+        yield from _reasons(found, view, matter)
 
 
 def _missing_line(missing: Missing, view: View) -> str:
@@ -244,9 +245,8 @@ def _no_match(query: Query, view: View) -> str:
     return f"No tool matches {quoted(query.text)} among {total}."
 
 
-def _waiting_line(found: Found, view: View) -> Iterator[str]:
+def _waiting_line(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
     """Name the servers that may be the answer and may still come."""
-    matter = asked_of(found.request, view.catalog)
     absent = [each for each in pending(view) if each.name in matter]
     if waiting := [str(each) for each in absent if each.is_starting]:
         seconds = min(MAX_WAIT, max(MIN_WAIT, found.request.wait * 2))
@@ -258,17 +258,15 @@ def _waiting_line(found: Found, view: View) -> Iterator[str]:
         yield f"Not searched, and waiting does not help: {listed(lost, MAX_LIST)}."
 
 
-def _lost_line(found: Found, view: View) -> Iterator[str]:
+def _lost_line(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
     """Name the servers that were given up on, with more where they may be the answer."""
-    matter = asked_of(found.request, view.catalog)
     if lost := [each for each in failed(view) if each.name in matter]:
         names = (each.name if found.matches else str(each) for each in lost)
         yield f"Not connected, not searched: {listed(names, MAX_LIST)}."
 
 
-def _login_lines(found: Found, view: View) -> Iterator[str]:
+def _login_lines(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
     """Say which servers only need their user, where they may be the answer."""
-    matter = asked_of(found.request, view.catalog)
     is_concerned = not found.matches or len(matter) < len(view.catalog.servers)
     wanting = [each for each in failed(view) if each.login and each.name in matter]
     ours = {each.server: each for each in view.catalog.logins}
@@ -280,9 +278,8 @@ def _login_lines(found: Found, view: View) -> Iterator[str]:
         )
 
 
-def _withheld_lines(found: Found, view: View) -> Iterator[str]:
+def _withheld_lines(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
     """Say which servers have tools that nobody has approved, where they may be the answer."""
-    matter = asked_of(found.request, view.catalog)
     if found.matches and len(matter) == len(view.catalog.servers):
         return
     hidden = Counter(each.server for each in view.catalog.withheld.values())
@@ -304,9 +301,8 @@ def _asking(entry: ToolEntry, view: View) -> str:
     return f"Call {entry.name}{found} to have them do so now"
 
 
-def _reasons(found: Found, view: View) -> Iterator[str]:
+def _reasons(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
     """Say why servers are not connected, as far as they may be the answer."""
-    matter = asked_of(found.request, view.catalog)
     absent = (*pending(view), *(() if found.matches else failed(view)))
     told = [each for each in absent if each.reason and not each.login and each.name in matter]
     if told and not found.matches:

@@ -187,7 +187,7 @@ def _select(
             entries.append(found)
         else:
             unmet.append((name, found))
-        if turn.is_over(_looking(name, view)):
+        if turn.is_over(0 if found == name else _looking(name, view)):
             yield
     for name, found in unmet:
         missing.append(_missing(name, found, view, effort))

@@ -1,0 +1,31 @@
+"""What is found beside tools: whether it can be found yet is known without a look at all of it."""
+
+from aggregator.basics.signals import Signal
+from aggregator.fleet.annex import Annex
+from aggregator.fleet.now import Now
+from aggregator.names import ServerName
+from tests.peers import configured
+from tests.toolsearch.views import ready, tool
+from tests.work import calls
+
+
+def test_once_all_can_be_found_no_search_looks_at_every_server_again() -> None:
+    names = [ServerName(f"server-{number}") for number in range(300)]
+    now = Now.starting(configured({name: {} for name in names}), since=0.0)
+    for name in names:
+        now = now.with_state(name, ready(name, tool("query")))
+    annex = Annex(now, Signal())
+
+    assert annex.is_ready(names)
+    assert calls(lambda: annex.is_ready(names)) < 20
+
+
+def test_what_is_known_anew_is_looked_at_again() -> None:
+    name = ServerName("db")
+    now = Now.starting(configured({name: {}}), since=0.0)
+    annex = Annex(now, Signal())
+    before = calls(lambda: annex.is_ready([name]))
+
+    annex.follow(now.with_state(name, ready(name, tool("query"))))
+
+    assert calls(lambda: annex.is_ready([name])) >= before
