@@ -33,12 +33,17 @@ class Framing:
 
     def feed(self, chunk: bytes) -> list[bytes | Overlong]:
         """Take the next bytes; return the lines they complete, without blank ones."""
-        first, *rest = chunk.split(b"\n")
-        self._grow(first)
-        if not rest:
+        end = chunk.find(b"\n")
+        if end == len(chunk) - 1 and not self._size and end <= self._limit:
+            # Most often a line comes by itself, and whole.
+            line = _trimmed(chunk)
+            return [line] if line else []
+        if end < 0:
+            self._grow(chunk)
             return []
+        self._grow(chunk[:end])
         found = [self._complete()]
-        last = rest.pop()
+        *rest, last = chunk[end + 1 :].split(b"\n")
         if len(chunk) <= self._limit:
             found.extend(map(_trimmed, rest))
         else:
