@@ -17,6 +17,7 @@ from anyio import to_thread
 from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.main import main
 from aggregator.downstream.login.place import Logins
+from tests.cli.warm import warm_python
 from tests.login.authority import Authority, World, world
 from tests.login.browser import redirected
 from tests.login.logins import had, login, logins_in, server_at
@@ -51,7 +52,14 @@ class Seat:
     def type(self, *words: str) -> ExitStatus:
         self.out, self.err = io.StringIO(), io.StringIO()
         stdin = io.StringIO()
-        environment = Environment(self.out, self.err, self.variables, self.directory, stdin=stdin)
+        environment = Environment(
+            self.out,
+            self.err,
+            self.variables,
+            self.directory,
+            stdin=stdin,
+            python=warm_python(),
+        )
         return main(words, environment)
 
 

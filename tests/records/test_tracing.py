@@ -16,6 +16,7 @@ import pytest
 from aggregator.basics.eras import Era
 from aggregator.records.conventions import code_label, method_label
 from aggregator.records.tracing import open_tracer
+from tests.cli.warm import warm_python
 from tests.patience import PATIENCE
 from tests.records.collector import Collector, Received, collecting
 
@@ -87,7 +88,7 @@ HELLO = {
 
 @contextmanager
 def over_stdio(config: Path, variables: dict[str, str], era: Era) -> Generator[Ask]:
-    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
+    command = [warm_python(), "-m", "aggregator", "serve", "--config", str(config)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables
     ) as process:
@@ -125,7 +126,7 @@ def answer_in(lines: Iterable[bytes]) -> dict[str, Any]:
 
 @contextmanager
 def over_http(config: Path, variables: dict[str, str], era: Era) -> Generator[Ask]:
-    command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config)]
+    command = [warm_python(), "-m", "aggregator", "serve", "--config", str(config)]
     with subprocess.Popen(
         [*command, "--http", "0", "--no-auth"], stderr=subprocess.PIPE, text=True, env=variables
     ) as process:
