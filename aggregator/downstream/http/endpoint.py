@@ -16,7 +16,7 @@ from aggregator.downstream.http.address import Address, tls_context
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
 from aggregator.downstream.http.redirects import MAX_REDIRECTS, followed, is_same_origin
 from aggregator.downstream.http.sse import END, Event, Reader
-from aggregator.downstream.http.wire import PORTS, Answer, Form, Wire, open_wire
+from aggregator.downstream.http.wire import PIECES_AT_ONCE, PORTS, Answer, Form, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
 from aggregator.downstream.login.credentials import RenewalError
 from aggregator.downstream.transport import UndeliveredError
@@ -145,7 +145,7 @@ class Endpoint:
         limit = self.max_message_bytes if response.is_success else ERROR_BYTES
         pieces: list[bytes] = []
         size = 0
-        async for piece in response.aiter_raw():
+        async for piece in _in_turns(response):
             pieces.append(piece)
             size += len(piece)
             if size > limit:
@@ -162,7 +162,7 @@ class Endpoint:
         """
         try:
             reader = Reader(self.max_message_bytes)
-            async for piece in response.aiter_raw():
+            async for piece in _in_turns(response):
                 for event in reader.feed(piece):
                     if event is None:
                         await anyio.lowlevel.checkpoint()
@@ -370,3 +370,16 @@ def _refuse_encoding(response: Response) -> None:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise broken("its answer is compressed, although that was not asked for")
+
+
+async def _in_turns(response: Response) -> AsyncGenerator[bytes, None]:
+    """Give the body in pieces; others have their turn also where very many came at once.
+
+    The HTTP client that asks for streams reads what has come to its last chunk before it waits.
+    """
+    number = 0
+    async for piece in response.aiter_raw():
+        yield piece
+        number += 1
+        if not number % PIECES_AT_ONCE:
+            await anyio.lowlevel.checkpoint()

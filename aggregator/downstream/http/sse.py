@@ -10,6 +10,8 @@ END = b""
 """What stands for the end of a stream."""
 MAX_RETRY_DIGITS = 9
 """Digits of a pause that are read: more would be years."""
+SMALL = 4096
+"""Bytes from which on a piece is worth being kept by itself."""
 LINES_AT_ONCE = 200
 """Lines after which others have their turn: each may be an event, and none needs to be long."""
 
@@ -70,6 +72,7 @@ class Reader:
             self._rest.append(piece)
             self._rest_size += len(piece)
             if b"\n" not in piece and b"\r" not in piece:
+                self._gather()
                 return []
         *whole, rest = _cut(self._rest)
         lines = [each for line in whole for each in _returned(line)]
@@ -85,6 +88,12 @@ class Reader:
             self._has_begun = True
             lines[0] = lines[0].removeprefix(BOM_UTF8)
         return lines
+
+    def _gather(self) -> None:
+        """Make one of the last two pieces if they are small: each costs more than what is in it."""
+        if len(self._rest) > 1 and len(self._rest[-2]) < SMALL:
+            *_, one, other = self._rest
+            self._rest[-2:] = [one + other]
 
     def _take(self, line: bytes) -> None:
         # A line may be the whole of a long message, so it is copied once.

@@ -5,7 +5,7 @@ from itertools import pairwise
 import httpx2
 import pytest
 
-from aggregator.downstream.http.sse import END, LINES_AT_ONCE, Event, Reader
+from aggregator.downstream.http.sse import END, LINES_AT_ONCE, SMALL, Event, Reader
 
 
 def read(*pieces: bytes, limit: int = 1000) -> list[Event]:
@@ -74,3 +74,12 @@ def test_others_have_their_turn_between_so_many_lines(line: bytes) -> None:
     turns = [at for at, each in enumerate(given) if each is None]
     assert len(turns) >= 10_000 // LINES_AT_ONCE
     assert all(later - at <= LINES_AT_ONCE for at, later in pairwise(turns))
+
+
+def test_a_line_in_very_many_pieces_is_kept_in_few() -> None:
+    reader = Reader(1 << 20)
+    for _ in range(50_000):
+        assert list(reader.feed(b"ab")) == []
+
+    assert len(reader._rest) <= 2 + 100_000 // SMALL  # pyright: ignore[reportPrivateUsage]
+    assert list(reader.feed(b"\ndata: x\n\n"))[-1] == Event(b"x")

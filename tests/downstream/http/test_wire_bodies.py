@@ -1,6 +1,7 @@
 """Where a response on a connection of our own ends, and what comes of one that does not."""
 
 from collections import Counter
+from collections.abc import AsyncGenerator
 
 import anyio
 import anyio.lowlevel
@@ -115,6 +116,39 @@ async def test_a_body_in_many_pieces_lets_others_have_their_turn() -> None:
 
     assert pieces.total() == 5000
     assert max(pieces.values()) <= 2 * PIECES_AT_ONCE
+
+
+class Crumbs:
+    """A stream of which all has come, and is read by the HTTP client chunk by chunk."""
+
+    status_code, is_success, headers = 200, True, dict[str, str]()
+
+    async def aiter_raw(self) -> AsyncGenerator[bytes, None]:
+        for _ in range(5000):
+            yield b"data: x\n\n"
+
+    async def aclose(self) -> None:
+        return
+
+
+async def test_a_stream_in_many_pieces_lets_others_have_their_turn() -> None:
+    turn, events = 0, Counter[int]()
+
+    async def take_turns() -> None:
+        nonlocal turn
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turn += 1
+
+    async with open_endpoint(Address("http://127.0.0.1:1/mcp")) as endpoint:
+        async with anyio.create_task_group() as group:
+            group.start_soon(take_turns)
+            async for _ in endpoint.events(Crumbs()):
+                events[turn] += 1
+            group.cancel_scope.cancel()
+
+    assert events.total() == 5000
+    assert max(events.values()) <= 2 * PIECES_AT_ONCE
 
 
 @pytest.mark.parametrize("coding", [b"chunked", b"Chunked"], ids=["usual", "by h11"])
