@@ -10,8 +10,10 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from aggregator.catalog import Scale
 from aggregator.config import Settings
 from aggregator.config.profile import Profile
+from aggregator.names import ServerName
 from aggregator.records.events import CallEnded, Event
 from aggregator.upstream.results.parts import room_of
 from aggregator.upstream.results.telling import RESULT_META
@@ -136,6 +138,20 @@ async def test_a_large_result_costs_its_limit_and_is_read_again_to_the_last_byte
             best = facts(found)["found"][0]
             assert LARGE[best["at"] :][:6] in ("007654", "well\nl")
             assert best["words"] == 2
+
+
+async def test_tokens_are_as_large_as_they_were_counted_to_be(era: Era) -> None:
+    async with aggregating({"logs": connect_to(Logs())}, GUARDED) as upstream:
+        await ready(upstream)
+        upstream.fleet.weigh(Scale.of({ServerName("logs"): 5.0}, is_growing=True), None)
+        async with visiting(upstream, era) as client:
+            shown = await client.call_tool("logs__read", {"size": 400_000})
+            (name, arguments), _find = calls_in(shown)
+            page = await client.call_tool(name, arguments)
+
+    assert "about 80,000 tokens" in text_of(shown)
+    for each in (shown, page):
+        assert room_of(LIMIT) < spent(each) <= room_of(LIMIT, 5.0)
 
 
 async def test_what_is_not_too_large_passes_as_it_came(era: Era) -> None:

@@ -52,7 +52,8 @@ class Guard:
         self, result: dict[str, Any], request: Request, entry: ToolEntry | None, limit: int
     ) -> dict[str, Any]:
         """Return a result if it costs no more than it may, and else what is to be shown of it."""
-        room = room_of(limit)
+        ratio = _ratio(request, ServerName("") if entry is None else entry.server)
+        room = room_of(limit, ratio)
         blocks, structured = items(result.get("content")), result.get("structuredContent")
         stays = structured is not None and _must_stay(result, request, entry)
         spent = cost(blocks, room)
@@ -65,13 +66,13 @@ class Guard:
             return result
         name = self._shelf.new_name()
         kept = await _kept(name, blocks, None if stays else structured, entry)
-        kept = replace(kept, config=request.now.config)
+        kept = replace(kept, config=request.now.config, ratio=ratio)
         return await self._shown(result, kept, request, limit, stays=stays)
 
     async def _shown(
         self, result: dict[str, Any], kept: Kept, request: Request, limit: int, *, stays: bool
     ) -> dict[str, Any]:
-        room = room_of(limit) - telling.TOLD_BYTES
+        room = room_of(limit, kept.ratio) - telling.TOLD_BYTES
         shown = await in_turns(shorten(kept.whole, room, telling.uri_of(kept.name)))
         gone = ("content",) if stays else ("content", "structuredContent")
         rest = {key: value for key, value in result.items() if key not in gone}
@@ -83,7 +84,7 @@ class Guard:
             content = telling.shortened(kept, shown, limit, _reader(request))
             facts |= {"name": f"{telling.PREFIX}{kept.name}", "uri": telling.uri_of(kept.name)}
         else:
-            content = telling.unkept(kept.whole.length, shown, limit)
+            content = telling.unkept(kept, shown, limit)
         meta = {**result.get("_meta", {}), telling.RESULT_META: facts}
         return {**rest, "content": content, "_meta": meta}
 
@@ -103,7 +104,7 @@ class Guard:
         if asked.words:
             found = await in_turns(reading.find(whole, asked))
             return telling.findings(name, kept, asked, found, length=whole.length, reader=reader)
-        room = room_of(limit_for(request) or PAGE_TOKENS) - telling.TOLD_BYTES
+        room = room_of(limit_for(request) or PAGE_TOKENS, kept.ratio) - telling.TOLD_BYTES
         page = await in_turns(reading.page(whole, asked.position, room))
         return telling.page(name, kept, page, whole.length, reader)
 
@@ -137,6 +138,15 @@ class Guard:
         if kept is None or not is_shown(kept, request.now):
             raise UnknownResultError(name)
         return kept, path
+
+
+def _ratio(request: Request, server: ServerName) -> float:
+    """Return how many characters of a server's texts make a token, by `tokens` if it is counted.
+
+    To count each result itself would take longer than most calls: its definitions have been.
+    """
+    scale = request.now.catalog.scale
+    return scale.counted.get(server, scale.usual)
 
 
 def _must_stay(result: JsonObject, request: Request, entry: ToolEntry | None) -> bool:

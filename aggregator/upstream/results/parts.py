@@ -55,14 +55,14 @@ class Whole:
     """Bytes of memory that it takes, about."""
 
 
-def room_of(tokens: int) -> int:
-    """Return how many bytes a model may be given for so many tokens."""
-    return int(tokens * CHARACTERS_PER_TOKEN)
+def room_of(tokens: int, ratio: float = CHARACTERS_PER_TOKEN) -> int:
+    """Return how many bytes a model may be given for so many tokens of so many characters."""
+    return int(tokens * ratio)
 
 
-def tokens_of(characters: int) -> int:
+def tokens_of(characters: int, ratio: float = CHARACTERS_PER_TOKEN) -> int:
     """Return about how many tokens so many characters cost a model."""
-    return ceil(characters / CHARACTERS_PER_TOKEN)
+    return ceil(characters / ratio)
 
 
 def size_of(text: str, enough: int) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import anyio
 
 from aggregator.basics.signals import Signal
+from aggregator.catalog import CHARACTERS_PER_TOKEN
 from aggregator.config import Config
 from aggregator.names import ServerName
 from aggregator.upstream.results.parts import Whole
@@ -43,6 +44,8 @@ class Kept:
     """Its structured content, where that is not in the whole already."""
     config: Config | None = None
     """What was configured for its client when it came."""
+    ratio: float = CHARACTERS_PER_TOKEN
+    """Characters of it that cost a model about one token."""
 
     @property
     def weight(self) -> int:

@@ -43,7 +43,7 @@ def shortened(kept: Kept, shown: Shortened, limit: int, reader: str) -> list[Jso
     told: list[str] = []
     if is_cut:
         told.append(
-            f"{_size(length)}, and one result may cost {limit:,} tokens here: these are its "
+            f"{_size(kept)}, and one result may cost {limit:,} tokens here: these are its "
             f"characters 0 to {shown.until:,} and {shown.since:,} to {length:,}. All of it is kept "
             f"for you until it was not read for {KEPT_FOR / 60:.0f} minutes, as the resource {uri}"
         )
@@ -59,12 +59,12 @@ def shortened(kept: Kept, shown: Shortened, limit: int, reader: str) -> list[Jso
     return _framed(told, shown)
 
 
-def unkept(whole_length: int, shown: Shortened, limit: int) -> list[JsonObject]:
+def unkept(kept: Kept, shown: Shortened, limit: int) -> list[JsonObject]:
     """Return what is shown of a result that is too large even to be kept."""
     told = (
-        f"{_size(whole_length)}, and one result may cost {limit:,} tokens here: these are its "
-        f"characters 0 to {shown.until:,} and {shown.since:,} to {whole_length:,}. The rest is too "
-        "much to be kept: ask for less"
+        f"{_size(kept)}, and one result may cost {limit:,} tokens here: these are its "
+        f"characters 0 to {shown.until:,} and {shown.since:,} to {kept.whole.length:,}. The rest "
+        "is too much to be kept: ask for less"
     )
     return _framed([told], shown)
 
@@ -131,8 +131,10 @@ def called(reader: str, name: str, arguments: JsonObject) -> str:
     return f"{reader} {compact({'name': f'{PREFIX}{name}', 'arguments': arguments})}"
 
 
-def _size(length: int) -> str:
-    return f"This result has {length:,} characters, about {tokens_of(length):,} tokens"
+def _size(kept: Kept) -> str:
+    length = kept.whole.length
+    tokens = tokens_of(length, kept.ratio)
+    return f"This result has {length:,} characters, about {tokens:,} tokens"
 
 
 def _text(text: str) -> JsonObject:
