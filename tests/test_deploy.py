@@ -161,6 +161,15 @@ def test_no_image_is_taken_from_a_host_that_is_named() -> None:
         assert not slash or not {".", ":"} & {*first}
 
 
+def test_the_page_tells_a_proxy_what_the_file_does() -> None:
+    page = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
+    shown = page.partition("```haproxy\n")[2].partition("```")[0].splitlines()
+    told = {line for line in shown if not line.startswith("  server ")}
+
+    assert "backend replicas" in told
+    assert told <= {*_haproxy().splitlines()}
+
+
 def _haproxy() -> str:
     return (ROOT / "deploy" / "haproxy.cfg").read_text(encoding="utf-8")
 

@@ -201,6 +201,13 @@ def _two_lengths(headers: Headers) -> Refusal | None:
 def _wrong_host(hosts: Sequence[str], policy: Policy, address: str | None) -> Refusal | None:
     if len(hosts) == 1 and policy.knows(hosts[0], address):
         return None
+    if not hosts:
+        # Whoever sends none is no browser: it is a proxy that asks how we are.
+        advice = (
+            "it has no `Host`, as when a proxy asks `/readyz` in the shortest way; have it send "
+            "one that `--allow-host` names, or our own address with the port"
+        )
+        return Refusal(HTTPStatus.MISDIRECTED_REQUEST, "Send the header Host", advice)
     host = _shown(hosts[0]) if len(hosts) == 1 else f"{len(hosts)} hosts"
     match = _AUTHORITY.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
     option = f"`--allow-host {match[1]}`" if match else "`--allow-host NAME`"

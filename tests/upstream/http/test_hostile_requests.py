@@ -240,6 +240,22 @@ async def _answer(opened: Open, request_line: str, lines: Lines) -> bytes:
             return await stream.receive()
 
 
+async def test_a_proxy_that_names_no_host_is_told_to(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with door({}, tmp_path) as opened:
+        port = int(opened.origin.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(b"GET /readyz HTTP/1.0\r\n\r\n")
+            with anyio.fail_after(PATIENCE):
+                answer = await stream.receive()
+
+    assert b" 421 " in answer
+    (logged,) = (record.message for record in caplog.records)
+    assert logged.startswith("a request was answered 421: it has no `Host`, as when a proxy asks")
+    assert "`--allow-host`" in logged
+
+
 async def test_what_is_refused_is_logged_once_with_the_option_that_would_allow_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
