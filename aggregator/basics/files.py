@@ -20,7 +20,11 @@ def replace_file(path: Path, content: bytes, *, mode: int | None = None) -> None
     Raises:
         OSError: It could not be written; what was there is as it was.
     """
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        # Who reads of it has never heard of the other.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

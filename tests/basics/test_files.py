@@ -38,6 +38,15 @@ def test_what_cannot_be_replaced_is_left_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_that_cannot_be_made_is_called_by_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "file"
+
+    with pytest.raises(FileNotFoundError) as caught:
+        replace_file(path, b"content")
+
+    assert caught.value.filename == str(path)
+
+
 def test_what_the_system_says_is_put_into_words() -> None:
     assert in_words(PermissionError(13, "Permission denied", "/secret")) == "permission denied"
     assert in_words(OSError("odd")) == "odd"
