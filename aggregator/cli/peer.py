@@ -175,8 +175,8 @@ class Child(Peer):
 
     def _await_end(self, environment: Environment) -> None:
         line = LiveLine(environment)
-        them = "it" if len(self._names) == 1 else "them"
-        waiting = f"waiting for {_some(self._names)} to end; Ctrl-C again ends {them} at once"
+        # What helps comes first: a narrow terminal shows no more than the beginning.
+        waiting = f"Ctrl-C again ends {_some(self._names)} at once; waiting until then"
         (line.show if line.is_seen else environment.note)(waiting)
         try:
             self._process.wait(PARTING)

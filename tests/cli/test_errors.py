@@ -306,7 +306,7 @@ def test_ctrl_c_says_what_it_waits_for(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 
-    waiting = "waiting for `stubborn` to end; Ctrl-C again ends it at once"
+    waiting = "Ctrl-C again ends `stubborn` at once; waiting until then"
     assert waiting in ran.err.splitlines()
 
 
