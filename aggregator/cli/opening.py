@@ -135,6 +135,8 @@ def _refuse_slip(subject: str, config: Config, there: str) -> None:
         names = [f"`{name}`" for name in leads]
         more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
         hint = f"There are {', '.join(names[:NAMED])}{more}"
+        if not names:
+            hint = "`aggregator add` adds one"
         if close:
             # Which tool of it is meant, only the server knows.
             lists = f"`aggregator inspect {close[0]}{there}` lists its tools"

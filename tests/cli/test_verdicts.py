@@ -128,6 +128,15 @@ def test_a_slip_in_a_servers_name_starts_nothing(
     assert not (shell.project / "started").exists()
 
 
+def test_where_there_is_no_server_a_call_says_how_to_add_one(shell: Shell) -> None:
+    shell.write_servers("servers: {}")
+
+    ran = shell.run("call", "notes__read")
+
+    assert ran.status is ExitStatus.UNKNOWN
+    assert "hint: `aggregator add` adds one" in ran.err
+
+
 @pytest.mark.parametrize("command", ["inspect", "inspect talks", "check", "doctor", "install"])
 def test_on_a_narrow_page_lines_are_broken_at_words(shell: Shell, command: str) -> None:
     words = " ".join(["word"] * 30)
