@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -21,7 +22,8 @@ _MODULES = {"import": "importing"}
 """Commands whose modules cannot have their names."""
 _WORDS = {"call": "arguments", "search": "query", "check": "servers"}
 """Commands that take any number of words, before, between and after their options."""
-
+_LATE: dict[str, tuple[str, str | None]] = {"token": ("name", None), "lock": ("diff", "")}
+"""Commands of which one word may stand behind an option, and what there is of it until then."""
 
 MAX_COMPLAINTS = 20
 """Mistakes of one file that are told at once."""
@@ -78,8 +80,13 @@ def _gather(options: argparse.Namespace, rest: list[str]) -> None:
             "`aggregator secret set NAME` asks for it, or reads it from a pipe",
             ExitStatus.USAGE,
         )
+    is_strange = any(each.startswith("-") for each in rest)
+    late, until = _LATE.get(options.command, ("command", None))
+    if not is_strange and len(rest) == 1 and getattr(options, late) == until:
+        setattr(options, late, rest[0])
+        return
     words = _WORDS.get(options.command)
-    if words is None or any(each.startswith("-") for each in rest):
+    if words is None or is_strange:
         raise CommandError(
             f"unrecognized arguments: {' '.join(rest)}", _meant(options, rest), ExitStatus.USAGE
         )
@@ -90,6 +97,9 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
     """Say which option was most likely meant, or where they are listed."""
     usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
     strange = next((each for each in rest if each.startswith("--")), None)
+    if options.command == "lock" and not rest[0].startswith("-"):
+        name = shlex.quote(rest[0])
+        return f"It is about all servers; `aggregator approve {name}` is about one of them"
     if strange is None or options.command is None:
         return usage
     if options.command == "call" and rest[1:]:

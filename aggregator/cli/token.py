@@ -3,6 +3,7 @@
 import argparse
 import re
 import time
+from difflib import get_close_matches
 from pathlib import Path
 
 from aggregator.cli.config_file import config_path, read_config
@@ -62,9 +63,9 @@ def _add(ring: Ring, options: argparse.Namespace, environment: Environment) -> E
 def _revoke(ring: Ring, options: argparse.Namespace, environment: Environment) -> ExitStatus:
     name = _name(options)
     if not ring.revoke(name):
-        raise CommandError(
-            f"there is no token `{name}`", "`aggregator token list` lists them", ExitStatus.UNKNOWN
-        )
+        close = get_close_matches(name, [each.name for each in ring.tokens()], 1)
+        hint = f"Did you mean `{close[0]}`?" if close else "`aggregator token list` lists them"
+        raise CommandError(f"there is no token `{name}`", hint, ExitStatus.UNKNOWN)
     environment.note(f"The token of `{name}` opens nothing any more, and its sessions end")
     return ExitStatus.FINE
 

@@ -181,7 +181,7 @@ def test_the_broken_file_of_one_client_does_not_keep_others_from_being_read(shel
     broken.write_text('{\n  "mcpServers": {\n', encoding="utf-8")
     shell.give("codex")
 
-    one = shell.run("import", "codex", "--into", "one.yaml", "--yes")
+    one = shell.run("import", "codex", "--config", "one.yaml", "--yes")
     every = shell.run("import", "--into", "every.yaml", "--yes")
     listed = shell.run("import", "--into", "listed.yaml", "--json")
     itself = shell.run("import", "cursor", "--yes")

@@ -64,9 +64,10 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["inspect", "--wait", "-1"], "must be from 0 to 3600 seconds, not `-1`", "--help"),
         (["inspect", "--wait", "soon"], "must be from 0 to 3600 seconds, not `soon`", "--help"),
         (["check", "--config", ""], "--config: must be the name of a file", "--help"),
-        (["import", "--into="], "--into: must be the name of a file", "--help"),
+        (["import", "--into="], "--into/--config: must be the name of a file", "--help"),
         (["serve", "--log-format", "xml"], "invalid choice", "--help"),
         (["call"], "needs `TOOL`\n", "--help"),
+        (["lock", "notes"], "unrecognized arguments: notes", "`aggregator approve notes`"),
     ],
 )
 def test_a_wrong_command_line_is_explained(

@@ -38,6 +38,25 @@ def test_a_token_is_revoked_by_its_name(shell: Shell) -> None:
     assert "There are no tokens" in shell.run("token", "list").out
 
 
+def test_a_name_may_stand_behind_the_options(shell: Shell) -> None:
+    shell.write_servers(FILE)
+
+    shell.run("token", "add", "--profile", "reading", "anna")
+
+    (facts,) = json.loads(shell.run("token", "list", "--json").out)["tokens"]
+    assert (facts["name"], facts["profile"]) == ("anna", "reading")
+
+
+def test_a_slip_in_a_name_revokes_nobody(shell: Shell) -> None:
+    shell.write_servers(FILE)
+    shell.run("token", "add", "anna")
+
+    ran = shell.run("token", "revoke", "ana")
+
+    assert ran.status is ExitStatus.UNKNOWN
+    assert "Did you mean `anna`?" in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

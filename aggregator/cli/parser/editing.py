@@ -19,6 +19,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--into",
+        "--config",
         type=file,
         metavar="FILE",
         help=f"default: ${CONFIG_VARIABLE}, {DEFAULT_CONFIG} here or above, or your own",
