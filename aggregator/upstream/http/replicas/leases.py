@@ -5,6 +5,7 @@ so that another may have it a while after its holder has gone without a word. Wh
 say, it is as without one.
 """
 
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Protocol
 
@@ -15,6 +16,8 @@ from aggregator.fleet.cabins import Tenure
 LEASED = 15.0
 """Seconds after which another may have what a replica has that has gone without a word."""
 RENEWED = LEASED / 3
+AT_ONCE = 16
+"""Leases that are renewed at a time: one by one, a slow store would have some of them run out."""
 PARTING = 1.0
 """Seconds for all that is given back when we leave."""
 
@@ -54,17 +57,27 @@ class Leases:
         """Renew what is of use and give back what is not, until cancelled."""
         while True:
             await anyio.sleep(RENEWED)
-            for key, tenure in tuple(self._held.items()):
-                await self._look_after(key, tenure)
+            await self._each(self._look_after)
 
     async def let_go(self) -> None:
         """Let others have all of it at once."""
         with anyio.move_on_after(PARTING, shield=True):
-            for key in tuple(self._held):
-                await self._registry.release(key, self._name)
+            await self._each(lambda key: self._registry.release(key, self._name))
 
-    async def _look_after(self, key: str, tenure: Tenure) -> None:
-        if not tenure.is_used():
+    async def _each(self, act: Callable[[str], Awaitable[None]]) -> None:
+        """Do something with all that we have, some of it at a time."""
+        limiter = anyio.CapacityLimiter(AT_ONCE)
+
+        async def in_turn(key: str) -> None:
+            async with limiter:
+                await act(key)
+
+        async with anyio.create_task_group() as group:
+            for key in tuple(self._held):
+                group.start_soon(in_turn, key)
+
+    async def _look_after(self, key: str) -> None:
+        if not self._held[key].is_used():
             del self._held[key]
             await self._registry.release(key, self._name)
             if key not in self._held:

@@ -132,3 +132,31 @@ async def test_who_comes_back_while_it_is_given_up_has_it() -> None:
 
     assert [holder for holder, _ in slow.kept.values()] == ["one"]
     assert again.runs
+
+
+async def test_many_are_renewed_in_time_by_a_store_that_takes_its_time() -> None:
+    class Far(Register):
+        async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
+            await anyio.sleep(RENEWED / 25)
+            return await super().claim(key, holder, seconds)
+
+    register = Far()
+    one, two = Leases(register, "one"), Leases(register, "two")
+    holders = set[str | None]()
+    many = [f"pad of {number}" for number in range(100)]
+    async with anyio.create_task_group() as group:
+        for each in many:
+            group.start_soon(one.lease, each, Process(), None)
+    async with anyio.create_task_group() as group:
+        group.start_soon(one.run)
+        await anyio.sleep(2 * LEASED)
+
+        async def take(what: str) -> None:
+            holders.add(await two.lease(what, Process(), None))
+
+        async with anyio.create_task_group() as taking:
+            for each in many:
+                taking.start_soon(take, each)
+        group.cancel_scope.cancel()
+
+    assert holders == {"one"}
