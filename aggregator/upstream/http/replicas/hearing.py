@@ -117,7 +117,10 @@ class Hearing:
         """Keep what others have counted beside our own, so that each has the sum of all."""
         if self._stats is not None:
             config = self._upstream.fleet.now.config.path
-            await to_thread.run_sync(_keep, self._stats, config, message["place"], message["lines"])
+            place, lines = message["place"], message["lines"]
+            # Where no thread can be started, it is missing from our sum.
+            with suppress(RuntimeError):
+                await to_thread.run_sync(_keep, self._stats, config, place, lines)
 
     async def _ended(self, session: str, _message: JsonObject) -> None:
         self._endpoint.end(session)

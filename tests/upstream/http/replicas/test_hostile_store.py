@@ -1,6 +1,7 @@
 """What replicas do with a store that is not one, or that others write to."""
 
 import json
+from http import HTTPStatus
 from pathlib import Path
 
 import anyio
@@ -15,9 +16,11 @@ from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
 from aggregator.upstream.seal import OwnWax
 from tests.login.logins import login
+from tests.loopback.door import door
 from tests.patience import PATIENCE
 from tests.replicas.cluster import STORE, storehouse
 from tests.upstream.http.replicas.pair import common, until_up
+from tests.upstream.http.test_endpoint import http
 
 pytestmark = pytest.mark.anyio
 
@@ -151,3 +154,36 @@ def test_what_waits_for_a_store_that_is_away_has_an_end() -> None:
     told = store.waiting
     mail.cancelled("session", "x" * (1 << 18))
     assert store.waiting == told
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(STORE is None, reason="there is neither Redis nor Valkey here")
+async def test_what_others_have_counted_is_missing_where_no_thread_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = anyio.Event()
+
+    class Threads:
+        @staticmethod
+        async def run_sync(*_call: object) -> None:
+            refused.set()
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("aggregator.upstream.http.replicas.hearing.to_thread", Threads)
+    async with storehouse(tmp_path) as running:
+        here, there = (common(tmp_path / "state-key", name, running.url) for name in ("a", "b"))
+        assert isinstance(there.mail, Mail)
+        async with (
+            door({}, tmp_path, common=here, stats=tmp_path / "stats") as opened,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(there.mail.run, _ignore, _nothing)
+            for each in (here.mail, there.mail):
+                await until_up(each)
+            there.mail.counted("elsewhere", [b'{"at":1}'])
+            with anyio.fail_after(PATIENCE):
+                await refused.wait()
+            async with http(opened) as client:
+                answer = await client.get(f"{opened.origin}/healthz")
+            assert answer.status_code == HTTPStatus.OK
+            group.cancel_scope.cancel()
