@@ -18,6 +18,7 @@ from aggregator.cli.profiles import unmatched
 from aggregator.cli.regressions import run_searches
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import TURNS, Server, await_servers
+from aggregator.cli.stores import tell_shared
 from aggregator.cli.unready import audit_trouble, counting_trouble
 from aggregator.cli.withheld import tell_withheld
 from aggregator.config import Config, load_config
@@ -69,6 +70,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             findings.extend(_withheld(peer, servers, config, environment))
             findings.extend(_idle_rules(peer, servers, config))
             findings.extend(tell_logins(config, wanted))
+            findings.extend(() if wanted else tell_shared(config.settings.http.replicas))
         advice = "" if wanted else _advice(peer, servers)
         findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
         # When a running one became ready is not known here.

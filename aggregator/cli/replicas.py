@@ -72,4 +72,4 @@ def _store(url: str, wax: Wax) -> Box:
         raise CommandError(
             "a store needs the extra `redis`", "`pip install 'mcp-tool-aggregator[redis]'`"
         ) from error
-    return Store(url.replace("valkey", "redis", 1) if url.startswith("valkey") else url, wax)
+    return Store(url, wax)

@@ -7,10 +7,12 @@ be written is written once it is there again.
 
 import json
 import logging
+import os
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -19,6 +21,7 @@ from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
 from coredis.tokens import PureToken
 
+from aggregator.basics.files import in_words
 from aggregator.basics.json import JsonObject, is_array, is_object
 from aggregator.basics.signals import Signal
 from aggregator.upstream.seal import ForeignStateError, Wax
@@ -30,6 +33,8 @@ ANSWER_TIME = 0.5
 CLAIM_TIME = 2.0
 """Seconds that it may take to have what only one may have: it takes as long to begin with it."""
 CONNECT_TIME = 2.0
+PORT = 6379
+"""Where a store is if its address does not say."""
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 """Seconds between two attempts to reach it."""
@@ -192,12 +197,7 @@ class Store:
     @asynccontextmanager
     async def _connected(self, hear: Hear) -> AsyncGenerator[None, None]:
         """Hear what others tell, and be able to ask, for the length of the block."""
-        client: coredis.Redis[bytes] = coredis.Redis.from_url(
-            self._url,
-            retry_policy=NoRetryPolicy(),
-            connect_timeout=CONNECT_TIME,
-            stream_timeout=CONNECT_TIME,
-        )
+        client = _client(self._url)
         channel = self._named("mail")
         async with (
             client,
@@ -271,6 +271,35 @@ class Store:
             reason = type(error).__name__
             logger.warning("the store cannot be reached (%s): going on as without it", reason)
         self._is_told = True
+
+
+async def trouble_with(url: str) -> str | None:
+    """Say what keeps us from a store, in few words."""
+    place = urlsplit(url)
+    try:
+        with anyio.fail_after(CONNECT_TIME):
+            stream = await anyio.connect_tcp(place.hostname or "localhost", place.port or PORT)
+    except OSError as error:
+        cause = error.__cause__
+        number = cause.errno if isinstance(cause, OSError) else None
+        return os.strerror(number).lower() if number else in_words(error) or "no answer"
+    await stream.aclose()
+    lost: BaseException | None = None
+    try:
+        async with _client(url) as client:
+            await client.ping()
+    except* _FAILURES as group:
+        lost = _first(group)
+    return None if lost is None else type(lost).__name__
+
+
+def _client(url: str) -> coredis.Redis[bytes]:
+    return coredis.Redis.from_url(
+        url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
+        retry_policy=NoRetryPolicy(),
+        connect_timeout=CONNECT_TIME,
+        stream_timeout=CONNECT_TIME,
+    )
 
 
 def _first(error: BaseException) -> BaseException:
