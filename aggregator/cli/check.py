@@ -11,7 +11,7 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.issuers import tell_logins
 from aggregator.cli.lint import SEVERITIES, Finding, Severity, gathered, lint
 from aggregator.cli.opening import chosen, file_of, place, reached
-from aggregator.cli.pages import as_json, changed, columns, counted, noise_of, why_not
+from aggregator.cli.pages import all_changed, as_json, columns, counted, noise_of, why_not
 from aggregator.cli.paper import Colour, Paper
 from aggregator.cli.peer import Peer
 from aggregator.cli.profiles import unmatched
@@ -214,11 +214,8 @@ def _oddities(server: Server, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _drifted(servers: Sequence[Server], there: str | None) -> Iterator[Finding]:
     """Yield which servers offer something else than was approved."""
-    for server in servers:
-        if server.get("drift"):
-            name = server["name"]
-            told = changed(server, there).removeprefix(f"{name}: ")
-            yield Finding("warning", name, told)
+    for name, told in all_changed(servers, there):
+        yield Finding("warning", name, told)
 
 
 def _hints(tools: Sequence[dict[str, Any]], config: Config) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The catalog as text for people: plain columns, nothing that a pipe would mind."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Any
 
@@ -217,7 +217,10 @@ def _reasons(
         for server in servers
         for sentence in (*server.get("refused", ()), *server.get("unmatched", ()))
     ]
-    drifted = [paper.fill(changed(server, there)) for server in servers if server.get("drift")]
+    names: dict[str, list[str]] = {}
+    for name, text in all_changed(servers, there):
+        names.setdefault(text, []).append(name)
+    drifted = [paper.fill(f"{', '.join(of)}: {text}") for text, of in names.items()]
     told = [*lines, *refused, *drifted]
     return ["\n".join(told)] if told else []
 
@@ -227,12 +230,37 @@ def _last_time(server: dict[str, Any]) -> str:
     return f"The last time it did not start: {why_not(server)}" if server["reason"] else ""
 
 
+def all_changed(
+    servers: Sequence[dict[str, Any]], there: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield of each server what is not as it was approved; of several new ones the same."""
+    drifted = [server for server in servers if server.get("drift")]
+    new = [each for each in drifted if each.get("new") and not _withheld(each)]
+    step = (
+        ""
+        if there is None
+        else (
+            f"; `aggregator lock --diff{there}` shows what they offer, "
+            f"`aggregator approve NAME{there}` approves one of them, and `--all` all there is"
+        )
+    )
+    for server in drifted:
+        name = server["name"]
+        is_one_of_many = len(new) > 1 and server in new
+        own = changed(server, there).removeprefix(f"{name}: ")
+        yield name, f"not in the lock yet{step}" if is_one_of_many else own
+
+
+def _withheld(server: dict[str, Any]) -> int:
+    return sum(each["withheld"] for each in server["drift"])
+
+
 def changed(server: dict[str, Any], there: str | None = None) -> str:
     """Say how much of a server is not as it was approved, and what helps."""
     tools = sum(bool(each["tool"]) for each in server["drift"])
     changes = [counted(tools, "tool")] if tools else []
     changes += ["its instructions"] if tools < len(server["drift"]) else []
-    withheld = sum(each["withheld"] for each in server["drift"])
+    withheld = _withheld(server)
     rest = f", {withheld} of them withheld" if withheld else ""
     step = f"; {_next_step(server, there)}" if there is not None else ""
     if server.get("new"):

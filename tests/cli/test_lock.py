@@ -280,6 +280,21 @@ def test_servers_that_rest_are_no_news_where_the_result_goes_elsewhere(shell: Sh
     assert "notes" not in second.err.replace(str(shell.project), "")
 
 
+def test_of_several_servers_that_were_added_it_is_said_once(shell: Shell) -> None:
+    locked(shell, OLD)
+    path = shell.project / "servers.yaml"
+    entry = f"command: {sys.executable}, args: ['{SERVER}', tools.json], start: eager"
+    added = "".join(f"  {name}: {{{entry}}}\n" for name in ("later", "last"))
+    path.write_text(path.read_text(encoding="utf-8") + added, encoding="utf-8")
+
+    checked, inspected = shell.run("check"), shell.run("inspect", "--wait", "30")
+
+    for page in (checked, inspected):
+        said = " ".join(page.out.split())
+        assert "later, last: not in the lock yet; `aggregator lock --diff` shows" in said
+        assert said.count("not in the lock yet") == 1
+
+
 def test_a_server_that_was_added_since_is_new_and_not_changed(shell: Shell) -> None:
     locked(shell, OLD)
     path = shell.project / "servers.yaml"
