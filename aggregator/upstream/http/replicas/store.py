@@ -62,6 +62,8 @@ _FAILURES = (
     LookupError,
     TypeError,
     AttributeError,
+    # What comes of one that holds another, and so on.
+    RecursionError,
 )
 
 

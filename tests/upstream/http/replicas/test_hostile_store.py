@@ -1,10 +1,12 @@
 """What replicas do with a store that is not one, or that others write to."""
 
 import json
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 
 import anyio
+import anyio.abc
 import anyio.lowlevel
 import coredis
 import pytest
@@ -23,6 +25,13 @@ from tests.upstream.http.replicas.pair import common, until_up
 from tests.upstream.http.test_endpoint import http
 
 pytestmark = pytest.mark.anyio
+
+HELLO = (
+    b"%4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n"
+    b"$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n"
+)
+"""What a store says of itself."""
+MAIL = f"{SCOPE}:mail".encode()
 
 
 @pytest.mark.slow
@@ -91,6 +100,39 @@ async def test_what_others_write_where_something_is_kept_says_nothing(tmp_path: 
             assert before[0].loaded == ("one__tool",)
             assert not any(b"one__tool" in each for each in written.values())
             assert not any(each.loaded for each in (*forged, *swapped))
+            group.cancel_scope.cancel()
+
+
+async def test_a_store_whose_answers_hold_each_other_without_end_is_as_none() -> None:
+    """Each is told in another, deeper than anybody can follow; it is left, and tried again."""
+    tries = list[int]()
+    again = anyio.Event()
+
+    async def answer(stream: anyio.abc.SocketStream) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+            async with stream:
+                await stream.receive()
+                await stream.send(HELLO)
+                while b"SUBSCRIBE" not in await stream.receive():
+                    pass
+                heard = b">3\r\n$9\r\nsubscribe\r\n$%d\r\n%b\r\n:1\r\n" % (len(MAIL), MAIL)
+                await stream.send(heard)
+                await stream.send(b">1\r\n" * 3000 + b":1\r\n")
+                await stream.receive()
+
+    async def catch_up() -> None:
+        tries.append(1)
+        if len(tries) > 1:
+            again.set()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - no query
+        store = Store(f"redis://127.0.0.1:{port}", OwnWax())
+        async with anyio.create_task_group() as group:
+            group.start_soon(listener.serve, answer)
+            group.start_soon(store.run, _ignore, catch_up)
+            with anyio.fail_after(PATIENCE):
+                await again.wait()
             group.cancel_scope.cancel()
 
 
