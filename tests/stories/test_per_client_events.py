@@ -260,7 +260,7 @@ async def test_what_cannot_be_begun_cannot_be_watched(monkeypatch: pytest.Monkey
 
 
 async def test_the_process_of_who_has_no_session_is_refused_its_questions() -> None:
-    caller: Any = SimpleNamespace(capabilities={}, party="address")
+    caller: Any = SimpleNamespace(capabilities={}, party="address", whose="address")
     conversation = Conversation("modern", has_memory=False)
     resident = ClientResident(caller, conversation, Audience(is_shared=True))
 
