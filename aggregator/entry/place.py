@@ -19,9 +19,16 @@ def config_path(
     """Say which file to use: the one named, the nearest from here upwards, or the person's own."""
     chosen = given or variables.get(CONFIG_VARIABLE)
     if chosen:
-        return os.path.join(directory, os.path.expanduser(chosen))
+        return _plain(os.path.join(directory, os.path.expanduser(chosen)))
     own = user_config(variables, platform) or _inside(directory, DEFAULT_CONFIG)
     return _nearest(directory) or own
+
+
+def _plain(path: str) -> str:
+    """Leave `..` out of a path, unless it would be another: what is kept of it goes by its name."""
+    plain = os.path.normpath(path)
+    is_same = plain == path or os.path.realpath(plain) == os.path.realpath(path)
+    return plain if is_same else path
 
 
 def user_config(variables: Mapping[str, str], platform: str = sys.platform) -> str | None:

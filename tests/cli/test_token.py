@@ -47,6 +47,26 @@ def test_a_name_may_stand_behind_the_options(shell: Shell) -> None:
     assert (facts["name"], facts["profile"]) == ("anna", "reading")
 
 
+def test_a_file_is_the_same_however_its_path_is_written(shell: Shell) -> None:
+    shell.write_servers(FILE)
+
+    shell.run("token", "add", "anna", "--config", f"../{shell.project.name}/./servers.yaml")
+
+    assert "anna" in shell.run("token", "list").out
+
+
+def test_a_path_through_a_link_leads_where_the_system_says(shell: Shell) -> None:
+    shell.write_servers(FILE)
+    other = shell.home / "elsewhere" / "deep"
+    other.mkdir(parents=True)
+    (other.parent / "servers.yaml").write_text(FILE, encoding="utf-8")
+    (shell.project / "link").symlink_to(other)
+
+    shell.run("token", "add", "anna", "--config", "link/../servers.yaml")
+
+    assert "anna" not in shell.run("token", "list").out
+
+
 def test_a_slip_in_a_name_revokes_nobody(shell: Shell) -> None:
     shell.write_servers(FILE)
     shell.run("token", "add", "anna")
