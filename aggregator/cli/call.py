@@ -1,6 +1,7 @@
 """`aggregator call`: call one tool, or use what else a search finds, as a model would."""
 
 import argparse
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,8 @@ from aggregator.names import RESERVED
 from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.toolsearch.offers import split
 
+_WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+
 MAX_ROUNDS = 10
 """Times a server may ask before it is taken to go round in circles."""
 STATE_ONLY_PAUSE = 0.25
@@ -33,6 +36,7 @@ URL_ELICITATION_REQUIRED = -32042
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Call a tool and print its result, and only then clean up."""
+    _refuse_parted(options.tool, options.arguments)
     given = typed(options.arguments, options.json, environment)
     read: list[Config] = []
 
@@ -57,6 +61,21 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             raise CommandError(told[0].lower() + told[1:], status=status)
         environment.hand_over(as_json(result) if options.raw else text_of(result))
     return status
+
+
+def _refuse_parted(tool: str, words: Sequence[str]) -> None:
+    """Refuse a tool that is written as two words: its server, and its name there.
+
+    Raises:
+        CommandError: It is.
+    """
+    is_parted = words and _WORD.fullmatch(tool) and _WORD.fullmatch(words[0])
+    if is_parted and "__" not in tool:
+        raise CommandError(
+            f"`{words[0]}` is not `key=value`",
+            f"If it is a tool of `{tool}`, write `{tool}__{words[0]}`; arguments are `key=value`",
+            ExitStatus.USAGE,
+        )
 
 
 def _homes(name: str, config: Config) -> list[str]:

@@ -128,6 +128,13 @@ def test_a_slip_in_a_servers_name_starts_nothing(
     assert not (shell.project / "started").exists()
 
 
+def test_a_tool_that_is_written_as_two_words_is_told_as_one(shell: Shell) -> None:
+    ran = shell.run("call", "time", "now")
+
+    assert ran.status is ExitStatus.USAGE
+    assert "hint: If it is a tool of `time`, write `time__now`" in ran.err
+
+
 def test_where_there_is_no_server_a_call_says_how_to_add_one(shell: Shell) -> None:
     shell.write_servers("servers: {}")
 
