@@ -21,6 +21,8 @@ from aggregator.upstream.identity import Identity
 MAX_REMEMBERED = 4096
 """Tokens of which it is remembered whose they are."""
 MAX_CLIENT = 256
+MARK = 12
+"""Characters that tell a name from one that looks the same."""
 CLIENT = ("client_id", "azp", "cid", "appid")
 """Where issuers say to which program a token was given."""
 
@@ -106,14 +108,21 @@ def identity_by(claims: Mapping[str, Any], issuer: str) -> Identity:
     subject: str = claims["sub"]
     client = next(filter(None, (_name(claims.get(name)) for name in CLIENT)), "")
     scopes = frozenset(_words(claims.get("scope")) | _words(claims.get("scp")))
+    holder = _digest(issuer, subject)
     return Identity(
-        on_one_line(subject),
+        _shown(subject, holder),
         _digest(issuer, subject, client),
-        _digest(issuer, subject),
+        holder,
         issuer=issuer,
         scopes=scopes,
         expires=moment(claims["exp"]),
     )
+
+
+def _shown(subject: str, mark: str) -> str:
+    """Return somebody's name as it is read; who only looks like another is told apart by a mark."""
+    shown = on_one_line(subject)
+    return shown if shown == subject else f"{shown} ({mark[:MARK]})"
 
 
 def _is_over(identity: Identity, now: float) -> bool:

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from aggregator.upstream.http.issuer.keyset import MAX_KEYS
+from aggregator.upstream.http.issuer.verifying import identity_by
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 from tests.peers import Peer, connect_to
@@ -287,3 +288,13 @@ async def test_while_keys_hang_others_are_answered(tmp_path: Path) -> None:
     assert meanwhile == [200]
     assert found == [503] * 20
     assert authority.fetched == 1
+
+
+@pytest.mark.parametrize("likeness", ["ada ", "a\u200bda", "ada\n", "\u202eada"])
+def test_who_only_looks_like_somebody_has_another_name(likeness: str) -> None:
+    """By the name a page shows to people what is theirs, and an audit tells who has called."""
+    ada, other = (
+        identity_by({"sub": each, "exp": 1}, "https://issuer.example") for each in ("ada", likeness)
+    )
+    assert ada.name == "ada"
+    assert other.name.startswith("ada (")
