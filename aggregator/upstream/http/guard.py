@@ -4,7 +4,6 @@ A web page can make a browser send requests to this machine, and a name that its
 can be made to point here. Neither can choose the headers that are checked.
 """
 
-import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,15 +18,11 @@ from aggregator.upstream.http.admission import Admission
 from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.proxies import ASKED_FOR
-from aggregator.upstream.http.refusal import Refusal
+from aggregator.upstream.http.refusal import Refusal, Told
 from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.strangers import Strangers
 from aggregator.upstream.identity import IDENTITY
 
-logger = logging.getLogger(__name__)
-
-MAX_TOLD = 20
-"""Refusals that are logged; whoever goes on being refused is known by then."""
 MAX_SHOWN = 80
 """Characters of what a stranger sent that are logged."""
 
@@ -109,7 +104,7 @@ class Guard:
         self._regulars = regulars
         self._policy = policy
         self._open_paths = frozenset(open_paths)
-        self._told = set[str]()
+        self._told = Told()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; anything else is not served at all."""
@@ -150,18 +145,12 @@ class Guard:
         await self._refuse(_no_share(regulars.share), scope, receive, send)
 
     async def _refuse(self, found: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-        self._tell(found)
+        self._told.tell(found)
         await found.response()(scope, receive, send)
 
     def _is_open(self, path: str) -> bool:
         """Whether whoever asks for it may know."""
         return path in self._open_paths or path.startswith(WELL_KNOWN)
-
-    def _tell(self, found: Refusal) -> None:
-        """Log each kind of refusal once: whoever is refused may try for ever."""
-        if found.advice not in self._told and len(self._told) < MAX_TOLD:
-            self._told.add(found.advice)
-            logger.warning("a request was answered %d: %s", found.status, found.advice)
 
 
 def _too_many(seconds: float) -> Refusal:

@@ -1,9 +1,15 @@
 """Why a request is not let in, and how it is told so."""
 
+import logging
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from starlette.responses import PlainTextResponse
+
+logger = logging.getLogger(__name__)
+
+MAX_TOLD = 20
+"""Refusals that are logged; whoever goes on being refused is known by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +35,16 @@ class Refusal:
         if self.retry_after is not None:
             headers["retry-after"] = str(self.retry_after)
         return PlainTextResponse(f"{self.reason}\n", self.status, headers)
+
+
+class Told:
+    """What the log has of refusals: each kind once, since whoever is refused may try for ever."""
+
+    def __init__(self) -> None:
+        self._advice = set[str]()
+
+    def tell(self, found: Refusal) -> None:
+        """Log it, if nothing like it was."""
+        if found.advice not in self._advice and len(self._advice) < MAX_TOLD:
+            self._advice.add(found.advice)
+            logger.warning("a request was answered %d: %s", found.status, found.advice)

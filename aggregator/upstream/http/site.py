@@ -28,7 +28,7 @@ from aggregator.upstream.http.page.files import read_files
 from aggregator.upstream.http.page.following import ACTIVITY, Following
 from aggregator.upstream.http.page.saved import STATS, Saved
 from aggregator.upstream.http.profiles import chosen_for, hears_of_all
-from aggregator.upstream.http.refusal import Refusal
+from aggregator.upstream.http.refusal import Refusal, Told
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
@@ -92,6 +92,7 @@ class Site:
             **{path: (reading, file) for path, file in files.items()},
         }
         """All there is, with the methods each path takes."""
+        self._told = Told()
         self._is_leaving = False
         self._is_closing = False
 
@@ -99,6 +100,7 @@ class Site:
         """Answer one request."""
         chosen = self._chosen(scope)
         if isinstance(chosen, Refusal):
+            self._told.tell(chosen)
             await chosen.response()(scope, receive, send)
             return
         scope = chosen

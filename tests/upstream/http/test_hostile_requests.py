@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from aggregator.upstream.http.guard import MAX_TOLD, Policy, refusal
+from aggregator.upstream.http.guard import Policy, refusal
+from aggregator.upstream.http.refusal import MAX_TOLD
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 

@@ -95,7 +95,7 @@ async def test_scopes_say_what_somebody_sees(
 
 
 async def test_who_has_none_of_the_scopes_is_told_which_would_help(
-    authority: Authority, tmp_path: Path
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rules = AccessRule(("tools.read",), "reading"), AccessRule(("a", "b"), "scope:a b")
     async with open_to(authority.trusted(*rules), tmp_path) as opened:
@@ -108,6 +108,8 @@ async def test_who_has_none_of_the_scopes_is_told_which_would_help(
         ]
 
     assert nothing.status_code == elsewhere.status_code == 403
+    (logged,) = (each.message for each in caplog.records if " 403: " in each.message)
+    assert logged.endswith("its token has no scope that a rule of `http.access` asks for")
     told = nothing.headers["www-authenticate"]
     assert told == (
         'Bearer error="insufficient_scope", '
