@@ -23,7 +23,10 @@ def ensure_token(path: Path) -> str:
         return _read(path) or _made(path)
     except OSError as error:
         reason = in_words(error)
-        raise BindingError(f"the token file `{path}` cannot be used: {reason}") from error
+        raise BindingError(
+            f"the token file `{path}` cannot be used: {reason}",
+            "Name another with `--token-file`, or set `AGGREGATOR_TOKEN`",
+        ) from error
 
 
 def check_token(token: str) -> None:

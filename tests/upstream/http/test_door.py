@@ -205,3 +205,12 @@ def test_a_socket_can_be_had_again_at_once() -> None:
 
     assert again.family == socket.AF_INET
     again.close()
+
+
+def test_where_no_token_can_be_written_it_is_said_what_else_there_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(BindingError, match="cannot be used: not a directory") as caught:
+        ensure_token(tmp_path / "file" / "token")
+
+    assert "`--token-file`" in (caught.value.hint or "")
