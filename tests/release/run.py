@@ -22,17 +22,10 @@ from pathlib import Path
 from aggregator import __version__
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (
-    "aggregator",
-    "benchmarks",
-    "deploy",
-    "docs",
-    "examples",
-    "tests",
+FOLDERS = ("aggregator", "benchmarks", "deploy", "docs", "examples", "tests")
+FILES = (
     ".gitignore",
     "pyproject.toml",
-)
-PAGES = (
     "servers.yaml",
     "Containerfile",
     "README.md",
@@ -68,9 +61,9 @@ def main(pythons: Sequence[str]) -> int:
 
 def build(place: Path, umask: int) -> tuple[Path, Path]:
     """Build from a copy in a directory of its own; return the sdist and the wheel."""
-    for name in SOURCES[:4]:
+    for name in FOLDERS:
         shutil.copytree(ROOT / name, place / name, ignore=GENERATED, copy_function=shutil.copyfile)
-    for name in (*SOURCES[4:], *PAGES):
+    for name in FILES:
         shutil.copyfile(ROOT / name, place / name)
     subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", "dist"],
