@@ -9,7 +9,7 @@ Era = Literal["handshake", "modern"]
 
 def era_of(version: str | None) -> Era:
     """Return the era that a version of the protocol belongs to."""
-    return "modern" if is_modern(version) else "handshake"
+    return "modern" if version in MODERN_PROTOCOL_VERSIONS else "handshake"
 
 
 def is_modern(version: str | None) -> bool:

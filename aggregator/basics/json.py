@@ -15,6 +15,8 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
 
 def as_object(value: object) -> JsonObject:
     """Return a JSON value if it is an object, and an empty one in its place if not."""
+    if value is None:
+        return {}
     return value if is_object(value) else {}
 
 

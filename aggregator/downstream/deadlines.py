@@ -8,6 +8,7 @@ that they are read.
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Self
 
 import anyio
 
@@ -29,14 +30,13 @@ class Deadlines:
         """When somebody looks."""
         self._sooner = Signal()
 
-    @contextmanager
-    def holding(self, patience: "Patience") -> Generator[None, None, None]:
-        """Have a call end when its time is over, for the length of the block."""
+    def hold(self, patience: "Patience") -> None:
+        """Have a call end when its time is over, until it is let go."""
         self._held[patience] = None
-        try:
-            yield
-        finally:
-            del self._held[patience]
+
+    def let_go(self, patience: "Patience") -> None:
+        """Look at a call no more."""
+        del self._held[patience]
 
     def look_at(self, deadline: float) -> None:
         """Look at a time, if not before."""
@@ -67,7 +67,10 @@ class Deadlines:
 
 
 class Patience:
-    """How long a call may take, not counting the time in which somebody is asked."""
+    """How long a call may take, not counting the time in which somebody is asked.
+
+    It is looked at for the length of a block.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,8 @@ class Patience:
         altogether: float,
         deadlines: Deadlines | None = None,
     ) -> None:
-        now = anyio.current_time()
+        self.began = now = anyio.current_time()
+        """When the call was accepted."""
         self._scope = scope
         self._deadlines = deadlines or Deadlines()
         self._between = between
@@ -87,6 +91,13 @@ class Patience:
         self.deadline = 0.0
         """When its time is over."""
         self._wait_until(min(now + between, self._latest))
+
+    def __enter__(self) -> Self:
+        self._deadlines.hold(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._deadlines.let_go(self)
 
     def note_progress(self) -> None:
         """Begin to wait anew, because the server has shown that it is at work."""

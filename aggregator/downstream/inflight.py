@@ -1,8 +1,7 @@
 """Requests under way on one link: whom each is for, and what its server says meanwhile."""
 
 from collections import deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import anyio
@@ -160,17 +159,19 @@ class InFlight:
         self._calls: dict[str | int, ClientCall] = {}
         self._given_up = deque[tuple[float, object]](maxlen=MAX_GIVEN_UP)
 
-    @contextmanager
-    def entered(self, number: int, call: ClientCall) -> Generator[None, None, None]:
+    def entered(self, number: int, call: ClientCall) -> "_Entered":
         """Keep a call for the length of the block."""
+        return _Entered(self, number, call)
+
+    def enter(self, number: int, call: ClientCall) -> None:
+        """Keep a call until it leaves."""
         self._calls[number] = call
-        try:
-            yield
-        except anyio.get_cancelled_exc_class():
+
+    def leave(self, number: int, *, is_given_up: bool) -> None:
+        """Keep a call no more; of one that was given up, its server may still speak."""
+        call = self._calls.pop(number)
+        if is_given_up:
             self._given_up.append((anyio.current_time() + LINGERING, call.caller.key))
-            raise
-        finally:
-            del self._calls[number]
 
     def progressing(self, token: object) -> ClientCall | None:
         """Return the call that a progress token belongs to."""
@@ -202,3 +203,21 @@ class InFlight:
         while self._given_up and self._given_up[0][0] < anyio.current_time():
             self._given_up.popleft()
         return {key for _, key in self._given_up}
+
+
+class _Entered:
+    """A call for the length of a block; every call goes through one, so it is no generator."""
+
+    __slots__ = ("_call", "_in_flight", "_number")
+
+    def __init__(self, in_flight: InFlight, number: int, call: ClientCall) -> None:
+        self._in_flight = in_flight
+        self._number = number
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._in_flight.enter(self._number, self._call)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        is_given_up = kind is not None and issubclass(kind, anyio.get_cancelled_exc_class())
+        self._in_flight.leave(self._number, is_given_up=is_given_up)

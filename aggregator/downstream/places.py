@@ -7,8 +7,7 @@ turn of the client that has the least, and of its sessions of the one that has.
 """
 
 from collections import deque
-from collections.abc import AsyncGenerator, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import anyio
@@ -48,6 +47,9 @@ class Held:
     def change(self, party: Party, by: int) -> None:
         """Have a party have more, or less."""
         self.total += by
+        if party is None:
+            # Nobody is beside it: its share is all there is.
+            return
         for counts, key in ((self._sessions, party), (self._clients, client_of(party))):
             counts[key] = counts.get(key, 0) + by
             if not counts[key]:
@@ -82,17 +84,18 @@ class Places:
         """Whether a client can neither have a place now nor wait for one."""
         return not (self._may_take(party) or self._queued.fits_one_more(party, self._queue))
 
-    @asynccontextmanager
-    async def taken(self, party: Party) -> AsyncGenerator[None, None]:
-        """Have a place for the length of the block, as soon as it is this client's turn."""
+    async def take(self, party: Party) -> None:
+        """Have a place as soon as it is this client's turn, until it is given back."""
         if self._may_take(party):
             self._held.change(party, 1)
         else:
             await self._turn(party)
-        try:
-            yield
-        finally:
-            self._give_back(party)
+
+    def give_back(self, party: Party) -> None:
+        """Leave a place to whoever is next."""
+        self._held.change(party, -1)
+        if self._waiting:
+            self._fill()
 
     async def _turn(self, party: Party) -> None:
         given = anyio.Event()
@@ -102,7 +105,7 @@ class Places:
             await given.wait()
         except anyio.get_cancelled_exc_class():
             if given.is_set():
-                self._give_back(party)
+                self.give_back(party)
             else:
                 self._waiting[party].remove(given)
                 self._queued.change(party, -1)
@@ -111,10 +114,6 @@ class Places:
 
     def _may_take(self, party: Party) -> bool:
         return self._held.fits_one_more(party, self._limit)
-
-    def _give_back(self, party: Party) -> None:
-        self._held.change(party, -1)
-        self._fill()
 
     def _fill(self) -> None:
         """Give free places to those whose turn it is."""

@@ -91,24 +91,27 @@ class Requests:
             raise ServerUnavailableError(server.name, self._standing.reason)
         if self._places.turns_away(caller.party):
             raise BusyError(server.name)
-        began = anyio.current_time()
+        scope = anyio.CancelScope()
+        patience = Patience(
+            scope,
+            between=server.call_timeout,
+            altogether=server.max_call_time,
+            deadlines=self.deadlines,
+        )
         self._need.enter()
         try:
-            with anyio.CancelScope() as scope:
-                patience = Patience(
-                    scope,
-                    between=server.call_timeout,
-                    altogether=server.max_call_time,
-                    deadlines=self.deadlines,
-                )
-                call = ClientCall(caller, patience)
-                with self.deadlines.holding(patience):
-                    async with self._places.taken(caller.party):
+            with scope:
+                with patience:
+                    await self._places.take(caller.party)
+                    try:
                         if caller.log_level is not None:
                             await link.lower_level(caller.log_level)
+                        call = ClientCall(caller, patience)
                         result = await link.request(
                             method, params, call=call, mirrored=self.mirrored
                         )
+                    finally:
+                        self._places.give_back(caller.party)
                 self._timeouts = 0
                 self._check_era(link, result)
                 self._answered += 1
@@ -125,7 +128,7 @@ class Requests:
         finally:
             self._leave()
         self._note_timeout(link)
-        raise CallTimeoutError(server.name, round(anyio.current_time() - began, 1))
+        raise CallTimeoutError(server.name, round(anyio.current_time() - patience.began, 1))
 
     def _end_of(self, link: Link) -> str:
         """Say how a link came to its end, with what its server said last."""

@@ -121,9 +121,11 @@ class Now:
 
         A name that the configuration has changed still means the same, unless a server has it.
         """
-        if name in self.own_names or ToolName(name) in self.catalog.entries:
-            return name if name in self.own_names else None
-        return self.own_names[RESERVED.index(name)] if name in RESERVED else None
+        own = self.config.settings.names
+        if name in own:
+            return name
+        is_own = name in RESERVED and ToolName(name) not in self.catalog.entries
+        return own[RESERVED.index(name)] if is_own else None
 
     def find(self, text: str) -> ToolName | Ambiguous | None:
         """Find the tool a text means."""

@@ -216,12 +216,12 @@ class MessageWriter:
 
         Notifications never wait: a courtesy cancel must not hold up the caller it is for.
         """
-        await anyio.lowlevel.checkpoint_if_cancelled()
         if isinstance(item.message, JSONRPCNotification):
             self.send_now(item.message)
-        else:
+            return
+        if self.is_full:
             await self.room()
-            self.put(item.message)
+        self.put(item.message)
 
     @property
     def is_full(self) -> bool:

@@ -264,10 +264,11 @@ def client_name(ctx: Context) -> str:
 
 def session_key(ctx: Context) -> str | None:
     """Tell clients apart: a stream has one, HTTP has one for each session of the handshake era."""
+    has_session = era_of(ctx) == "handshake"
     if ctx.request is not None:
-        return ctx.request.headers.get("mcp-session-id") if era_of(ctx) == "handshake" else None
+        return ctx.request.headers.get("mcp-session-id") if has_session else None
     # A stream of the handshake era begins with the words by which its client introduced itself.
-    words = id(ctx.session.client_params) if era_of(ctx) == "handshake" else ""
+    words = id(ctx.session.client_params) if has_session else ""
     return f"stream {_key(ctx)} {words}"
 
 

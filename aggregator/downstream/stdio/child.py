@@ -143,7 +143,6 @@ class Child(OneWay):
         A courtesy cancel must not hold up the caller it is for, and answers would pile up for a
         child that only ever asks.
         """
-        await anyio.lowlevel.checkpoint_if_cancelled()
         if isinstance(message, JSONRPCRequest):
             if self._writer.is_full:
                 await self._writer.room()
