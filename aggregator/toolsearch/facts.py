@@ -15,16 +15,18 @@ EXPLAIN = "aggregator/explain"
 def facts(found: Found, view: View) -> JsonObject:
     """Return what `_meta["aggregator/search"]` of the result says."""
     known, leading = view.catalog.entries, found.leading
+    # Who asks for names is sent names, not hundreds of definitions beside them.
+    defined = () if found.request.names else found.matches
     told: dict[str, object] = {
         "matches": [entry.name for entry in found.matches],
-        "tools": [_tool(entry, view) for entry in found.matches],
+        "tools": [_tool(entry, view) for entry in defined],
         "missing": [_missing(each) for result in found.results for each in result.missing],
         "total_deferred_tools": len(known) - sum(name in known for name in view.visible),
         "pending_mcp_servers": [_server(each, view) for each in pending(view)],
         "failed_mcp_servers": [_server(each, view) for each in failed(view)],
         "tool_references": [
             {"type": "tool_reference", "tool_name": entry.name}
-            for entry in found.matches
+            for entry in defined
             if entry.name in leading
         ],
     }

@@ -94,6 +94,18 @@ async def test_searches_run_in_parallel_and_each_has_its_own_answer() -> None:
     assert {"type": "tool_reference", "tool_name": "mail__send"} in results[1]["content"]
 
 
+@pytest.mark.parametrize("carry", CARRIES)
+@pytest.mark.parametrize("query", ["", "note"])
+async def test_names_alone_are_read_and_not_loaded(carry: Carry, query: str) -> None:
+    async with talking(carry=carry) as agent:
+        agent.ask("what is there?")
+        added = await agent.step(use("ToolSearch", query=query, names=True))
+        await agent.step(say("Much."))
+
+    assert "notes__: add, find" in added[-1]["content"][0]["content"][0]["text"]
+    assert agent.talk.snapshot(agent.history) == []
+
+
 @pytest.mark.parametrize("carry", SAFE)
 async def test_a_compaction_by_the_api_keeps_what_was_found(carry: Carry) -> None:
     async with talking(carry=carry) as agent:

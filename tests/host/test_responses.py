@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 from aggregator.host import AsyncToolbox, Carry
+from aggregator.host.responses.history import discovered
 from tests.host.test_conversations import Agent
-from tests.host.vendors import ResponsesApi, use
+from tests.host.vendors import RefusedError, ResponsesApi, use
 from tests.peers import Mortal, Peer, aggregating, connect_to, ready, until, visiting
 
 pytestmark = pytest.mark.anyio
@@ -113,6 +114,54 @@ async def test_a_model_or_a_gateway_nobody_knows_is_given_everything() -> None:
             agent.ask("note this")
             await agent.step(use("notes__add"), use("mail__send"))
             await agent.step(SAID)
+
+
+async def test_a_conversation_that_has_searched_goes_on_through_a_gateway_that_refuses_it() -> None:
+    async with boxed() as box:
+        agent = Agent(box.openai(MODEL), ResponsesApi(), MODEL)
+        agent.ask("note this")
+        await agent.step(search("select:notes__add"))
+        await agent.step(called("notes", "add"))
+        agent.api = ResponsesApi(is_gateway=True)
+        with pytest.raises(RefusedError):
+            await agent.step(SAID)
+        agent.talk = box.openai(MODEL, base_url="http://127.0.0.1:4000/v1")
+        await agent.step(use("notes__add"), use("mail__send"))
+        await agent.step(SAID)
+
+    assert agent.talk.carry == "all"
+
+
+@pytest.mark.parametrize("model", [MODEL, OLD])
+async def test_searches_run_in_parallel_and_each_has_its_own_answer(model: str) -> None:
+    async with boxed() as box:
+        agent = Agent(box.openai(model), ResponsesApi(), model)
+        agent.ask("note and mail")
+        added = await agent.step(
+            asking(model, "select:notes__add"), asking(model, "select:mail__send")
+        )
+        await agent.step(using(model, "notes", "add"), using(model, "mail", "send"))
+        await agent.step(SAID)
+
+    assert [each["call_id"] for each in added] == ["call_1", "call_2"] * 2
+    assert [discovered([*added[:2], each]) for each in added[2:]] == [
+        ("notes__add",),
+        ("mail__send",),
+    ]
+    assert agent.api.keeps_its_beginning() is (model == MODEL)
+
+
+@pytest.mark.parametrize("model", [MODEL, OLD])
+async def test_names_alone_are_read_and_not_loaded(model: str) -> None:
+    async with boxed() as box:
+        agent = Agent(box.openai(model), ResponsesApi(), model)
+        agent.ask("what is there?")
+        asked = search("", names=True) if model == MODEL else use("ToolSearch", names=True)
+        added = await agent.step(asked)
+        await agent.step(SAID)
+
+    assert "notes__: add, find" in str(added)
+    assert agent.talk.snapshot(agent.history) == []
 
 
 async def test_tools_of_the_author_are_found_and_arguments_that_are_no_json_are_told() -> None:

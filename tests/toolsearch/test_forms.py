@@ -88,6 +88,7 @@ def test_names_alone_are_told_by_server(query: str) -> None:
     assert told == {entry.name for entry in FILES.entries}
     assert "Parameters" not in found.text
     assert found.shown == ()
+    assert found.meta["tools"] == found.meta["tool_references"] == []
 
 
 def test_names_alone_fit_whatever_their_number() -> None:
