@@ -176,7 +176,8 @@ class Child(Peer):
     def _await_end(self, environment: Environment) -> None:
         line = LiveLine(environment)
         # What helps comes first: a narrow terminal shows no more than the beginning.
-        waiting = f"Ctrl-C again ends {_some(self._names)} at once; waiting until then"
+        them = "it" if len(self._names) == 1 else "them"
+        waiting = f"Ctrl-C again ends {_some(self._names)} at once; waiting for {them} to end"
         (line.show if line.is_seen else environment.note)(waiting)
         try:
             self._process.wait(PARTING)

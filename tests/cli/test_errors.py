@@ -306,7 +306,7 @@ def test_ctrl_c_says_what_it_waits_for(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 
-    waiting = "Ctrl-C again ends `stubborn` at once; waiting until then"
+    waiting = "Ctrl-C again ends `stubborn` at once; waiting for it to end"
     assert waiting in ran.err.splitlines()
 
 
