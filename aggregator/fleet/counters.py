@@ -15,6 +15,7 @@ from aggregator import __version__
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.config.tokens import ENDINGS, TokenCounter, Tokenizer
+from aggregator.downstream.failure import shortened
 from aggregator.host.definitions import for_messages, for_responses
 from aggregator.host.pool import Tool
 
@@ -26,8 +27,6 @@ MAX_BYTES = 64 * 1024
 """Bytes that its answer may have."""
 FIXED = Tool("a", "a", {"type": "object"})
 """A tool that is in every request: what comes with any tools at all is not counted twice."""
-MAX_WORDS = 200
-"""Characters of what a tokenizer that fails says last."""
 OK = 200
 REFUSED = (401, 403, 404)
 """Statuses that no other request would change."""
@@ -76,7 +75,7 @@ def _answer(ended: "subprocess.CompletedProcess[bytes]", source: Tokenizer) -> i
     if isinstance(tokens := answer.get("tokens"), int):
         return tokens
     *_, last = ended.stderr.decode(errors="replace").strip().rpartition("\n")
-    why = last[:MAX_WORDS] or f"it ended with {ended.returncode}"
+    why = shortened(last) or f"it ended with {ended.returncode}"
     reason = answer.get("problem") or f"`{source.package}` cannot use `{source.name}`: {why}"
     raise CountingError(str(reason), is_final=True)
 

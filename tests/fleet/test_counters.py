@@ -94,6 +94,17 @@ async def test_a_tokenizer_that_dies_is_told_of(
         await open_counter(SOURCE)(ENTRIES)
 
 
+async def test_what_a_tokenizer_says_at_length_is_cut_as_one_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = "raise OSError('cannot be fetched: ' + 'very ' * 100)"
+    (tmp_path / "tiktoken.py").write_text(failing, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    with pytest.raises(CountingError, match=r"cannot be fetched: (very )+v?e?r?y?…$"):
+        await open_counter(SOURCE)(ENTRIES)
+
+
 async def test_a_tokenizer_that_takes_too_long_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
