@@ -57,11 +57,6 @@ class Framing:
         return [line] if line else []
 
     @property
-    def pending_bytes(self) -> int:
-        """Bytes held for a line that has not ended."""
-        return len(self._partial) + len(self._head)
-
-    @property
     def size(self) -> int:
         """Bytes that a line which has not ended has had so far."""
         return self._size

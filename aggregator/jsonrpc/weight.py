@@ -47,13 +47,11 @@ BLOCK_BYTES = 64 * 1024
 """Bytes looked at together, so that looking takes no memory either."""
 
 
-def is_affordable(line: bytes, limit: int) -> bool:
-    """Say whether the line and what it is parsed to fit in four times the limit and the slack."""
-    return finished(weighing(line, limit))
-
-
 def weighing(line: bytes, limit: int) -> Generator[None, None, bool]:
-    """Say the same in steps of some milliseconds, between which others have their turn."""
+    """Say whether the line and what it is parsed to fit in four times the limit and the slack.
+
+    In steps of some milliseconds, between which others have their turn.
+    """
     budget = 4 * limit + SLACK - RESERVE - len(line)
     if len(line) <= min(UNWEIGHED_BYTES, budget // MOST_PER_BYTE):
         return True

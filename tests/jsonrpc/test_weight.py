@@ -8,16 +8,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
+from aggregator.basics.effort import finished
 from aggregator.jsonrpc.decoding import decode
 from aggregator.jsonrpc.weight import (
     COUNTED_BYTES,
     SLACK,
     UNWEIGHED_BYTES,
-    is_affordable,
     weighing,
 )
 
 LIMIT = 1 << 20
+
+
+def is_affordable(line: bytes, limit: int) -> bool:
+    return finished(weighing(line, limit))
 
 
 def answer(result: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -132,11 +132,6 @@ def login_file(directory: Path, url: str, client_id: str | None) -> LoginFile:
     """Return where the login to a server is kept, whatever the server is called."""
     key = sha256(f"{url}|{client_id or ''}".encode()).hexdigest()
     return LoginFile(directory / f"{key[:DIGITS]}.json")
-
-
-def login_files(directory: Path) -> Iterator[LoginFile]:
-    """Yield every login that is kept."""
-    yield from map(LoginFile, sorted(directory.glob("*.json")))
 
 
 def _check(path: Path, status: os.stat_result) -> None:
