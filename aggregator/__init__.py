@@ -1,7 +1,8 @@
 """One MCP server that stands in front of all the others.
 
-The rooms, from the outside in. Imports point down, and nothing below the line does I/O, but for
-reading the file and remembering: values and functions.
+The rooms, from the outside in. Imports point down. Below the line are values and functions that
+wait for nobody, but for `entry`, the process that reads what tools mean, and what waiting itself
+is made of (signals, turns); files are touched there by what reads them or remembers.
 
     cli          argv, files, exit status; clients/: other programs' files
     app          puts the rooms together; hub/: one process for all clients of a person
@@ -10,8 +11,8 @@ reading the file and remembering: values and functions.
     downstream   what faces servers: one task each, its link, what it lists
     host         tool search on the request side of a model API: a library
     jsonrpc      messages on a pair of streams: framing, decoding, pipes
-    ─────────────────────────────────────────────────────────────
     records      what happens, and what is kept and shown of it: stats, audit, metrics, spans
+    ─────────────────────────────────────────────────────────────
     toolsearch   the meta-tools: definition, arguments, answer; offers/: what is not a tool
     exposure     which tools one client sees, on which surface
     search       the index, its ranking, and what tools mean

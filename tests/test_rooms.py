@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
@@ -29,6 +30,9 @@ WITHOUT_TWO_IMPORTERS = {
     "app": "it is where all the others meet",
 }
 """Rooms at the top level that are not shared, and why they stand there all the same."""
+
+WAITING = {"basics", "basics.signals", "basics.turns"}
+"""What stands below the line of the map and may wait, as the map says, beside all of `entry`."""
 
 BOUNDARIES = {
     "upstream.server": "between a bug and a client",
@@ -74,17 +78,22 @@ def rooms() -> set[str]:
     return {name.partition(".")[0] for name in modules()} - {"", "__main__"}
 
 
-def layers() -> list[set[str]]:
-    """Return the rooms as the contract orders them, from the outside in."""
+def contract(kind: str) -> Mapping[str, Any]:
+    """Return what is agreed on imports."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    (layered,) = (each["layers"] for each in contracts if each["type"] == "layers")
-    return [set(layer.split(" | ")) for layer in layered]
+    (found,) = (each for each in contracts if each["type"] == kind)
+    return found
 
 
-def on_the_map() -> list[str]:
+def layers() -> list[set[str]]:
+    """Return the rooms as the contract orders them, from the outside in."""
+    return [set(layer.split(" | ")) for layer in contract("layers")["layers"]]
+
+
+def on_the_map(page: str = aggregator.__doc__ or "") -> list[str]:
     """Return the rooms of the map, from the top of the page."""
-    return re.findall(r"^ {4}(\w+) {2,}\w", aggregator.__doc__ or "", re.MULTILINE)
+    return re.findall(r"^ {4}(\w+) {2,}\w", page, re.MULTILINE)
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -116,6 +125,23 @@ def test_no_room_stands_on_the_map_above_one_that_may_import_it() -> None:
     depths = [depth[room] for room in on_the_map()]
 
     assert depths == sorted(depths)
+
+
+def test_what_the_map_draws_below_the_line_waits_for_nobody() -> None:
+    below = set(on_the_map((aggregator.__doc__ or "").partition("──")[2])) - {"entry"}
+    agreed = {name.removeprefix("aggregator.") for name in contract("forbidden")["source_modules"]}
+
+    left = {
+        name
+        for name in modules()
+        if name.partition(".")[0] in below and not _is_within(name, agreed)
+    }
+
+    assert left == WAITING
+
+
+def _is_within(name: str, rooms: Collection[str]) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
 def test_the_map_fits_on_one_screen() -> None:
