@@ -16,6 +16,8 @@ from aggregator.upstream.http.presence import Presence
 
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes that the head of a request may have, or a line of one that is never to end."""
+HEAD_END = b"\r\n\r\n"
+"""What a head ends with."""
 MAX_AHEAD = 16
 """Requests that a client may send before the first of them is answered."""
 
@@ -46,6 +48,8 @@ class _Swift(HttpToolsProtocol):
     _again = b""
     """The head of a request that offers another protocol, without the offer."""
     _in_head = True
+    _last = b""
+    """The last bytes that came of a head: its end may have begun in them."""
     _is_whole = False
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
@@ -57,8 +61,7 @@ class _Swift(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take some of a request, unless its head is too long, and see whether it is whole."""
         if self._in_head:
-            end = data.find(b"\r\n\r\n")
-            self._beside += len(data) if end < 0 else end
+            self._beside += self._size_in_head(data)
             if self._beside > MAX_HEAD_BYTES:
                 self._refuse_more()
                 return
@@ -74,6 +77,14 @@ class _Swift(HttpToolsProtocol):
         else:
             self._vigil.expect()
             self._weigh(len(data))
+
+    def _size_in_head(self, data: bytes) -> int:
+        """Return how many bytes of what came are not behind the end of a head."""
+        most = len(HEAD_END) - 1
+        is_ended = HEAD_END in self._last + data[:most]
+        self._last = (self._last + data[-most:])[-most:]
+        end = 0 if is_ended else data.find(HEAD_END)
+        return len(data) if end < 0 else end
 
     def _weigh(self, size: int) -> None:
         """Hang up on whoever goes on with what is not the body of a request, but stands beside."""
@@ -115,7 +126,7 @@ class _Swift(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_AHEAD:
             raise httptools.HttpParserError("too many requests ahead")
         super().on_headers_complete()
-        self._in_head, self._beside = False, 0
+        self._in_head, self._beside, self._last = False, 0, b""
 
     def on_body(self, body: bytes) -> None:
         """Take some of its body."""

@@ -22,6 +22,9 @@ HEAD = (
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
 SIZED = b"content-length: %d\r\n\r\n" % len(BODY)
 TOKEN = b"authorization: Bearer {token}\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+READ = b"until it is read"
+"""Stands for waiting until the pieces before it have been read, apart from those behind it."""
 
 
 async def heard(opened: Open, *pieces: bytes, until: bytes = b"") -> bytes:
@@ -32,6 +35,10 @@ async def heard(opened: Open, *pieces: bytes, until: bytes = b"") -> bytes:
     with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
         async with await anyio.connect_tcp(name, int(port)) as stream:
             for each in pieces:
+                if each is READ:
+                    # Whoever asks later is answered once what came before has been read.
+                    await heard(opened, HEALTH)
+                    continue
                 piece = each.replace(b"{host}", host.encode())
                 await stream.send(piece.replace(b"{token}", opened.token.encode()))
             while not until or until not in answer:
@@ -61,6 +68,19 @@ async def test_a_body_may_come_in_large_pieces_after_its_head(tmp_path: Path) ->
     head = HEAD + TOKEN + b"content-length: %d\r\n\r\n" % (len(BODY) + len(blanks))
     async with door({}, tmp_path) as opened:
         answer = await heard(opened, head, blanks, BODY, until=b"serverInfo")
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("behind", [1, 2, 3])
+async def test_a_head_may_end_in_two_pieces_with_a_large_body_behind(
+    tmp_path: Path, behind: int
+) -> None:
+    blanks = b" " * 200_000
+    head = HEAD + TOKEN + b"content-length: %d\r\n\r\n" % (len(BODY) + len(blanks))
+    async with door({}, tmp_path) as opened:
+        answer = await heard(
+            opened, head[:-behind], READ, head[-behind:] + blanks + BODY, until=b"serverInfo"
+        )
     assert answer.startswith(b"HTTP/1.1 200")
 
 
