@@ -188,8 +188,15 @@ class Cabin:
 class Cabins:
     """All that there are."""
 
-    def __init__(self, recruit: Recruit, listed: Callable[[ServerName, Ready], None]) -> None:
+    def __init__(
+        self,
+        recruit: Recruit,
+        listed: Callable[[ServerName, Ready], None],
+        configured: Callable[[ServerName], ServerConfig | None],
+    ) -> None:
         self._recruit = recruit
+        self._configured = configured
+        """Returns a server as it is configured now, if each client is to have its own."""
         self._listed = listed
         """Told what a server offers, as one of its processes says."""
         self._taken: dict[tuple[ServerName, Hashable], Cabin] = {}
@@ -230,7 +237,7 @@ class Cabins:
         """Return the process that a client has of a server, if it has one."""
         return self._taken.get((server, key))
 
-    async def until_ready(self, server: ServerConfig, resident: Resident) -> None:
+    async def until_ready(self, server: ServerName, resident: Resident) -> None:
         """Begin a process for a client, unless it has one, and wait until it can be used.
 
         Raises:
@@ -238,9 +245,10 @@ class Cabins:
             ServerUnavailableError: It did not become ready.
             ElsewhereError: Its processes are in another replica.
         """
-        if (cabin := self.find(server.name, resident.key)) is None:
-            await resident.claim(server.name, _Tenancy(self, server.name, resident.key))
-            cabin = self.find(server.name, resident.key) or self._begin(server, resident)
+        if (cabin := self.find(server, resident.key)) is None:
+            await resident.claim(server, _Tenancy(self, server, resident.key))
+            # What is configured may have changed meanwhile.
+            cabin = self.find(server, resident.key) or self._begin(server, resident)
         await cabin.until_ready(self._changed)
 
     def give_up(self, server: ServerName, key: Hashable) -> None:
@@ -283,9 +291,11 @@ class Cabins:
             await cabin.watch(uris)
             self._look(cabin)
 
-    def _begin(self, server: ServerConfig, resident: Resident) -> Cabin:
+    def _begin(self, name: ServerName, resident: Resident) -> Cabin:
         if resident.has_left:
-            raise ServerUnavailableError(server.name, "its client has left")
+            raise ServerUnavailableError(name, "its client has left")
+        if (server := self._configured(name)) is None:
+            raise ServerUnavailableError(name, "its configuration has changed")
         if not self._held.fits_one_more(resident.party, MAX_CABINS):
             raise CrowdedError(server.name, self._held.total)
         cabin = Cabin(server, resident, self._recruit, self._look)

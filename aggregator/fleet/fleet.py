@@ -124,7 +124,7 @@ class Fleet:
         self._is_shared = is_shared
         eras = Eras(memory or NoMemory())
         self._enlist = Enlisting(connect, identity, eras=eras, jitter=jitter, slipway=self._slipway)
-        self.cabins = Cabins(self._enlist, self._note_listed)
+        self.cabins = Cabins(self._enlist, self._note_listed, self._own)
         """The processes that clients have to themselves."""
         self._crew = Crew(self._recruit, self._recalling.tell_rest)
         self._crew.muster(config)
@@ -154,10 +154,12 @@ class Fleet:
 
     def is_own(self, server: ServerName) -> bool:
         """Whether each client has a process of this server to itself."""
-        if not self._is_shared:
-            return False
-        configured = self.now.config.servers.get(server)
-        return configured is not None and configured.enabled and configured.per_client
+        return self._own(server) is not None
+
+    def _own(self, server: ServerName) -> ServerConfig | None:
+        """Return a server as it is configured now, if each client has a process to itself."""
+        configured = self.now.config.enabled.get(server) if self._is_shared else None
+        return configured if configured is not None and configured.per_client else None
 
     def _note_listed(self, server: ServerName, ready: Ready) -> None:
         """Take note of what a server offers, as a client's own process of it says."""
@@ -305,7 +307,7 @@ class Fleet:
             CallError: It did not become ready.
         """
         if resident is not None and self.is_own(server):
-            await self.cabins.until_ready(self.now.config.servers[server], resident)
+            await self.cabins.until_ready(server, resident)
         elif not isinstance(self.now.state(server), Ready):
             await until_ready(self.server(server), lambda: self.now.state(server), self.changed)
 

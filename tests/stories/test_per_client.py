@@ -13,6 +13,7 @@ from aggregator.catalog import Idle
 from aggregator.config import IDLE_TIMEOUT
 from aggregator.fleet import cabins
 from aggregator.names import ServerName
+from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
 from tests.peers import (
     Context,
@@ -77,10 +78,10 @@ class Pads:
 
 @asynccontextmanager
 async def shared(
-    pads: Any, *, is_shared: bool = True, **options: Any
+    pads: Any, *, is_shared: bool = True, replica: Replica = ALONE, **options: Any
 ) -> AsyncGenerator[Upstream, None]:
     own = {"per_client": True, **options}
-    async with aggregating({PAD: pads}, is_shared=is_shared, pad=own) as upstream:
+    async with aggregating({PAD: pads}, is_shared=is_shared, replica=replica, pad=own) as upstream:
         if is_shared:
             with anyio.fail_after(60):
                 while not isinstance(upstream.fleet.now.catalog.servers[PAD], Idle):

@@ -1,14 +1,18 @@
 """When processes of a client's own end, and what of those that fail or are replaced."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from aggregator.errors import ServerUnavailableError
+from aggregator.fleet.cabins import Tenure
+from aggregator.upstream.replica import Replica
+from aggregator.upstream.seal import OwnWax
 from tests.peers import (
     Context,
     Mortal,
@@ -204,3 +208,60 @@ async def test_which_servers_are_still_ending_is_known() -> None:
         await note(client, "a")
 
         assert upstream.fleet.living == (PAD,)
+
+
+class Slow:
+    """A store that takes its time to say which replica has something."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_answer = anyio.Event(), anyio.Event()
+
+    async def lease(self, _what: str, _tenure: Tenure, _home: str | None, /) -> str | None:
+        self.asked.set()
+        await self.may_answer.wait()
+        return "here"
+
+    def loaded(self, _session: str, _names: Sequence[str], /) -> None:
+        """Tell nobody."""
+
+    def counted(self, _place: str, _lines: Sequence[bytes], /) -> None:
+        """Tell nobody."""
+
+    def changed(self, _profile: str | None, _what: str, /) -> None:
+        """Tell nobody."""
+
+    def listens(self, _profile: str | None, /) -> None:
+        """Tell nobody."""
+
+
+@pytest.mark.parametrize(
+    ("servers", "begun"),
+    [
+        ({PAD: {"per_client": True, "args": ("--new",)}}, [("--new",)]),
+        ({PAD: {"per_client": False}}, []),
+        ({}, []),
+    ],
+    ids=["another", "for all", "gone"],
+)
+async def test_who_waits_for_its_turn_has_a_process_of_what_is_configured_then(
+    servers: Any, begun: list[tuple[str, ...]]
+) -> None:
+    slow = Slow()
+    here = Replica("here", OwnWax(), post=slow)
+    async with (
+        shared(Pads(), replica=here) as upstream,
+        visiting(upstream, "handshake") as client,
+        anyio.create_task_group() as group,
+    ):
+
+        async def call() -> None:
+            # What it is answered does not matter: its server is replaced meanwhile.
+            with suppress(MCPError):
+                await note(client, "a")
+
+        group.start_soon(call)
+        await slow.asked.wait()
+        upstream.fleet.reconfigure(configured(servers))
+        slow.may_answer.set()
+        await anyio.sleep(2)
+        assert [each.downstream.server.args for each in upstream.fleet.cabins] == begun
