@@ -31,6 +31,8 @@ class Shelf:
 
     def __init__(self) -> None:
         self.is_up = True
+        self.is_mute = False
+        """Whether it says whose turn it is, and not in time what it keeps."""
         self.kept: dict[str, str] = {}
         self.leased: dict[str, tuple[str, float]] = {}
 
@@ -48,7 +50,12 @@ class Shelf:
             self.kept[key] = value
 
     async def look(self, *keys: str) -> list[str | None]:
-        return [self.kept.get(key) if self.is_up else None for key in keys]
+        return [self.kept.get(key) if self.is_up and not self.is_mute else None for key in keys]
+
+    async def learn(self, *keys: str) -> list[str | None]:
+        if self.is_mute:
+            raise TimeoutError
+        return await self.look(*keys)
 
     async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
         now = anyio.current_time()
@@ -185,6 +192,38 @@ async def test_of_one_that_has_gone_without_a_word_another_takes_the_turn(
         await one.token()
     await anyio.sleep(RENEWING)
     assert await one.token() == "access-2"
+
+
+async def test_what_may_have_been_renewed_is_not_shown_again(machines: Machines) -> None:
+    for name in "ab":
+        keep(machines.file(name))
+    await anyio.sleep(HOUR)
+    assert await machines.credentials("a").token() == "access-2"
+
+    machines.store.is_mute = True
+    other = machines.credentials("b")
+    with pytest.raises(RenewalError, match="does not say what became of it"):
+        await other.token()
+    assert machines.shown == ["refresh-1"]
+    machines.store.is_mute = False
+    await anyio.sleep(10)
+    assert await other.token() == "access-2"
+    assert machines.shown == ["refresh-1"]
+
+
+async def test_who_cannot_be_told_in_its_turn_leaves_it_to_others(machines: Machines) -> None:
+    class Tiring(Shelf):
+        async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
+            self.is_mute = True
+            return await super().claim(key, holder, seconds)
+
+    keep(machines.file("a"))
+    machines.store = Tiring()
+    await anyio.sleep(HOUR)
+    with pytest.raises(RenewalError, match="does not say what became of it"):
+        await machines.credentials("a").token()
+    assert machines.store.leased == {}
+    assert machines.shown == []
 
 
 async def test_without_the_store_each_is_by_itself(machines: Machines) -> None:

@@ -89,13 +89,17 @@ class Hearing:
             await self._of_sessions[kind](session, message)
 
     async def _catch_up(self) -> None:
-        """Learn what was told while nobody could be heard."""
+        """Learn what was told while nobody could be heard.
+
+        Raises:
+            TimeoutError: The store does not say.
+        """
         self._counting.introduce()
         self._keys.refuse(await self._mail.were_revoked(self._keys.valid))
         known = self._endpoint.sessions.known()
         for start in range(0, len(known), AT_ONCE):
             sessions = known[start : start + AT_ONCE]
-            found = await self._mail.recall(*(each.key for each in sessions))
+            found = await self._mail.catch_up(*(each.key for each in sessions))
             for session, recalled in zip(sessions, found, strict=True):
                 if recalled.has_ended:
                     self._endpoint.end(session.key)

@@ -40,7 +40,7 @@ class Heirs:
         """Be the only one to renew a login for the length of the block, as it is by now.
 
         Raises:
-            RenewalError: Another does not come to an end.
+            RenewalError: Another does not come to an end, or nobody says what became of it.
         """
         login, key = await self._begun(login)
         try:
@@ -60,19 +60,31 @@ class Heirs:
                 key = _key("renewing", login)
                 # Where nobody can say whose turn it is, it is as without a store.
                 if await self._box.claim(key, self._name, RENEWING) in (None, self._name):
-                    newest = await self._newest(login)
-                    if newest == login:
+                    if await self._is_newest(login, key):
                         return login, key
-                    # It was renewed by who had its turn before.
-                    await self._box.release(key, self._name)
                 else:
                     await anyio.sleep(TRYING)
         raise RenewalError("another replica renews it, and does not come to an end")
 
+    async def _is_newest(self, login: Login, key: str) -> bool:
+        """Whether a login is the last, now that it is our turn; where it is not, let others."""
+        is_newest = False
+        try:
+            # It may have been renewed by who had its turn before.
+            is_newest = await self._newest(login) == login
+        finally:
+            if not is_newest:
+                await self._box.release(key, self._name)
+        return is_newest
+
     async def _newest(self, login: Login) -> Login:
         """Return what became of a login, as far as others have told."""
         for _ in range(MOST):
-            (text,) = await self._box.look(_key("login", login))
+            try:
+                (text,) = await self._box.learn(_key("login", login))
+            except TimeoutError:
+                # It may have been renewed: who shows it again would lose it for all.
+                raise RenewalError("the store does not say what became of it") from None
             heir = _read(text)
             if heir is None or not _is_heir(heir, login):
                 return login

@@ -52,6 +52,14 @@ class Box(Protocol):
         """Return what is kept; an empty text for what is there and cannot be read."""
         ...
 
+    async def learn(self, *keys: str) -> Sequence[str | None]:
+        """Return the same of what must not be missed; nothing if the store cannot be asked.
+
+        Raises:
+            TimeoutError: It can be, and does not say.
+        """
+        ...
+
     async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
         """Have something if nobody else has; return who has it, if that can be known."""
         ...
@@ -101,17 +109,24 @@ class Mail:
 
     async def recall(self, *sessions: str) -> list[Recalled]:
         """Return what is remembered of sessions."""
-        kinds = ("ended", "loaded")
-        found = await self._box.look(*(_key(kind, each) for each in sessions for kind in kinds))
-        return [
-            Recalled(ended is not None, _names(loaded))
-            for ended, loaded in zip(found[::2], found[1::2], strict=True)
-        ]
+        return _recalled(await self._box.look(*_keys_of(sessions)))
+
+    async def catch_up(self, *sessions: str) -> list[Recalled]:
+        """Return the same, of what may have been told while nobody could be heard.
+
+        Raises:
+            TimeoutError: It is not known.
+        """
+        return _recalled(await self._box.learn(*_keys_of(sessions)))
 
     async def were_revoked(self, digests: Iterable[str]) -> frozenset[str]:
-        """Return which of these tokens another replica knows to be revoked."""
+        """Return which of these tokens another replica knows to be revoked.
+
+        Raises:
+            TimeoutError: It is not known.
+        """
         asked = tuple(digests)
-        found = await self._box.look(*(_key("revoked", each) for each in asked))
+        found = await self._box.learn(*(_key("revoked", each) for each in asked))
         return frozenset(each for each, mark in zip(asked, found, strict=True) if mark is not None)
 
     def ended(self, session: str) -> None:
@@ -176,6 +191,17 @@ class Mail:
 
 def _key(kind: str, what: str) -> str:
     return f"{kind}:{sha256(what.encode()).hexdigest()}"
+
+
+def _keys_of(sessions: Iterable[str]) -> list[str]:
+    return [_key(kind, each) for each in sessions for kind in ("ended", "loaded")]
+
+
+def _recalled(found: Sequence[str | None]) -> list[Recalled]:
+    return [
+        Recalled(ended is not None, _names(loaded))
+        for ended, loaded in zip(found[::2], found[1::2], strict=True)
+    ]
 
 
 def _names(kept: str | None) -> tuple[str, ...]:

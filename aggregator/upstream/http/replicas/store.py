@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 ANSWER_TIME = 0.5
 """Seconds that a question to the store may take: whoever waits for it has a client that waits."""
 CLAIM_TIME = 2.0
-"""Seconds that it may take to have what only one may have: it takes as long to begin with it."""
+"""Seconds that it may take to have what only one may have, or to learn what must not be missed: it
+takes as long to begin with it."""
 CONNECT_TIME = 2.0
 PORT = 6379
 """Where a store is if its address does not say."""
@@ -129,16 +130,30 @@ class Store:
 
         Of what is there and was not written by whoever has our keys, no more is said than that.
         """
-        client, nothing = self._client, [None] * len(keys)
-        if client is None or not keys:
-            return nothing
-        self.operations += 1
         try:
-            with anyio.fail_after(ANSWER_TIME):
-                found = await client.mget([self._named(key) for key in keys])
-            return [self._read(*each) for each in zip(keys, found, strict=True)]
+            return await self._looked_up(keys, ANSWER_TIME)
         except _FAILURES:
-            return nothing
+            return [None] * len(keys)
+
+    async def learn(self, *keys: str) -> Sequence[str | None]:
+        """Return what is kept; nothing of it where the store cannot be asked now.
+
+        Raises:
+            TimeoutError: It can be, and does not say.
+        """
+        try:
+            return await self._looked_up(keys, CLAIM_TIME)
+        except _FAILURES as error:
+            raise TimeoutError(type(error).__name__) from error
+
+    async def _looked_up(self, keys: Sequence[str], patience: float) -> Sequence[str | None]:
+        client = self._client
+        if client is None or not keys:
+            return [None] * len(keys)
+        self.operations += 1
+        with anyio.fail_after(patience):
+            found = await client.mget([self._named(key) for key in keys])
+        return [self._read(*each) for each in zip(keys, found, strict=True)]
 
     async def claim(self, key: str, holder: str, seconds: float) -> str | None:
         """Have something for a while if nobody else has; return who has it, if that is known."""

@@ -41,6 +41,9 @@ class Street:
     async def look(self, *keys: str) -> Sequence[str | None]:
         raise NotImplementedError
 
+    async def learn(self, *keys: str) -> Sequence[str | None]:
+        raise NotImplementedError
+
     async def claim(self, key: str, holder: str, seconds: float, /) -> str | None:
         raise NotImplementedError
 

@@ -136,6 +136,42 @@ async def test_a_store_whose_answers_hold_each_other_without_end_is_as_none() ->
             group.cancel_scope.cancel()
 
 
+async def test_what_was_missed_is_asked_for_until_the_store_says_it() -> None:
+    """One that is read from its disk lets itself be listened to before it can be asked."""
+    digest, told, again = "digest", list[frozenset[str]](), anyio.Event()
+
+    async def answer(stream: anyio.abc.SocketStream) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+            async with stream:
+                while asked := await stream.receive():
+                    if b"MGET" in asked:
+                        is_loading = len(told) < 2
+                        await stream.send(
+                            b"-LOADING wait\r\n" if is_loading else b"*1\r\n$1\r\nx\r\n"
+                        )
+                    elif b"SUBSCRIBE" in asked:
+                        heard = b">3\r\n$9\r\nsubscribe\r\n$%d\r\n%b\r\n:1\r\n" % (len(MAIL), MAIL)
+                        await stream.send(heard)
+                    else:
+                        await stream.send(HELLO)
+
+    async def catch_up() -> None:
+        told.append(frozenset())
+        told[-1] = await mail.were_revoked([digest])
+        again.set()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - no query
+        mail = Mail(Store(f"redis://127.0.0.1:{port}", OwnWax()), "one")
+        async with anyio.create_task_group() as group:
+            group.start_soon(listener.serve, answer)
+            group.start_soon(mail.run, _ignore, catch_up)
+            with anyio.fail_after(PATIENCE):
+                await again.wait()
+            group.cancel_scope.cancel()
+    assert told == [frozenset(), {digest}]
+
+
 async def _ignore(_message: object) -> None:
     """Hear nothing."""
 
