@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from aggregator.cli.doorway import Door, page_of
+from aggregator.cli.doorway import Door, code_of, page_of
 from tests.cli.shell import ROOT, Shell
 from tests.patience import PATIENCE
-from tests.upstream.http.certificates import make, trusting
+from tests.upstream.http.certificates import issued, make, trusting
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +122,25 @@ def test_a_page_is_shown_under_the_name_that_its_certificate_is_for(shell: Shell
         "https://tools.example:1/"
     )
     assert page_of(Door("127.0.0.1:1", None, None, chain)) == "https://127.0.0.1:1/"
+
+
+def test_a_token_is_not_shown_to_who_has_another_certificate_of_the_same_issuer(
+    shell: Shell,
+) -> None:
+    issuer = make(shell.project, "issuer")
+    ours, theirs = (issued(shell.project, name, issuer) for name in ("ours", "theirs"))
+    words = ("--tls-cert", str(theirs), "--tls-key", str(theirs.with_suffix(".key")))
+    token = "0123456789abcdef" * 3
+    with started(shell, "serve", "--http", "0", *words, AGGREGATOR_TOKEN=token) as process:
+        assert process.stderr is not None
+        authority = process.stderr.readline().split()[-1].split("/")[2]
+        known = code_of(Door(authority, certificate=str(theirs)), token)
+        unknown = code_of(Door(authority, certificate=str(ours)), token)
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    assert known is not None
+    assert unknown is None
 
 
 def test_a_token_that_was_given_in_confidence_is_not_written_down(shell: Shell) -> None:

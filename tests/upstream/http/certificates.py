@@ -16,6 +16,14 @@ def make(directory: Path, name: str, *options: str) -> Path:
     return path
 
 
+def issued(directory: Path, name: str, by: Path) -> Path:
+    """Make a chain of a certificate that another has issued, and of that one."""
+    options = ("-nodes", "-CA", str(by), "-CAkey", str(by.with_suffix(".key")))
+    chain = make(directory, name, *options, "-addext", "basicConstraints=critical,CA:FALSE")
+    chain.write_text(chain.read_text() + by.read_text())
+    return chain
+
+
 def trusting(*chains: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for chain in chains:
