@@ -1,5 +1,6 @@
 """Who somebody is by the word of an issuer: a token, held against its keys."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -120,9 +121,16 @@ def identity_by(claims: Mapping[str, Any], issuer: str) -> Identity:
 
 
 def _shown(subject: str, mark: str) -> str:
-    """Return somebody's name as it is read; who only looks like another is told apart by a mark."""
+    """Return somebody's name as it is read; who only looks like another is told apart by a mark.
+
+    So is who has a name like one with a mark.
+    """
     shown = on_one_line(subject)
-    return shown if shown == subject else f"{shown} ({mark[:MARK]})"
+    is_as_read = shown == subject and _MARKED.search(subject) is None
+    return shown if is_as_read else f"{shown} ({mark[:MARK]})"
+
+
+_MARKED = re.compile(rf" \([0-9a-f]{{{MARK}}}\)\Z", re.ASCII)
 
 
 def _is_over(identity: Identity, now: float) -> bool:

@@ -298,3 +298,12 @@ def test_who_only_looks_like_somebody_has_another_name(likeness: str) -> None:
     )
     assert ada.name == "ada"
     assert other.name.startswith("ada (")
+
+
+def test_who_is_called_like_somebody_who_is_told_apart_has_another_name() -> None:
+    def name(subject: str) -> str:
+        return identity_by({"sub": subject, "exp": 1}, "https://issuer.example").name
+
+    told_apart = name("a\u200bda")
+    assert name(told_apart) != told_apart
+    assert name("ada (team)") == "ada (team)"
