@@ -185,7 +185,11 @@ def _parts(given: Given) -> tuple[object, ...]:
 
 async def _read_local(directories: Sequence[Path]) -> tuple[Skill, ...]:
     """Read the skills that a configuration names while others have their turn."""
-    found = await to_thread.run_sync(read_skills, directories) if directories else Skills()
+    try:
+        found = await to_thread.run_sync(read_skills, directories) if directories else Skills()
+    except RuntimeError:
+        # There is no thread to be had: everybody waits.
+        found = read_skills(directories)
     for problem in found.problems:
         logger.warning("%s", problem)
     return found.skills

@@ -106,12 +106,13 @@ class Counting:
             characters = await to_thread.run_sync(_characters, entries)
             ratio = _credible(characters / max(1, await self._count(entries)))
             self._counted.learn(server, entries, ratio)
-        except CountingError as error:
+        # One that cannot be told of is no reason to end, nor is a thread that cannot be started.
+        except (CountingError, RuntimeError) as error:
             self._counted.learn(server, entries, None)
             if self._problem is None:
                 self._problem = f"{error}, so tokens are told by length"
                 logger.warning("`tokens`: %s", self._problem, extra={"server": server})
-            return not error.is_final
+            return not (isinstance(error, CountingError) and error.is_final)
         return True
 
     def _show(self, fleet: Weighed, *, is_growing: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from aggregator.basics.signals import Signal
 from aggregator.catalog import BY_LENGTH, Scale, ToolEntry
@@ -17,6 +18,7 @@ from aggregator.fleet.now import Now
 from aggregator.memory import Memory, NoMemory, Notebook
 from aggregator.names import ServerName
 from tests.peers import configured
+from tests.threads import refuse
 from tests.toolsearch.views import ready, tool
 
 DB, WEB = ServerName("db"), ServerName("web")
@@ -157,6 +159,19 @@ async def test_what_cannot_be_counted_is_told_by_its_length_and_once_in_words(
     assert [record.getMessage() for record in caplog.records] == [
         "`tokens`: it is down, so tokens are told by length"
     ]
+
+
+async def test_where_no_thread_can_be_started_it_is_told_by_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(to_thread, "run_sync", refuse)
+    shown, counting = Shown(), Counting(SOURCE, Counter(5), NoMemory())
+    shown.offer(DB, "one")
+    async with anyio.create_task_group() as group:
+        group.start_soon(counting.keep, shown)
+        await shown.until(lambda: shown.now.uncounted is not None)
+        group.cancel_scope.cancel()
+    assert shown.now.uncounted == "can't start new thread, so tokens are told by length"
 
 
 async def test_nobody_is_asked_again_who_can_count_nothing() -> None:

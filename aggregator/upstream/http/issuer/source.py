@@ -43,7 +43,8 @@ async def fetch_keys(issuer: Issuer) -> KeySet:
             return await to_thread.run_sync(partial(read_keys, reply.body))
     except TimeoutError as error:
         raise KeysError(f"it did not answer within {PATIENCE:g} s") from error
-    except (RenewalError, httpx2.InvalidURL, OSError, ValueError) as error:
+    # Where no thread can be started, it is tried again later.
+    except (RenewalError, httpx2.InvalidURL, OSError, ValueError, RuntimeError) as error:
         raise KeysError(on_one_line(str(error))) from error
 
 

@@ -12,12 +12,14 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from anyio import to_thread
 
 from aggregator.upstream.http.issuer.keyset import MAX_KEYS
 from aggregator.upstream.http.issuer.verifying import identity_by
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 from tests.peers import Peer, connect_to
+from tests.threads import refuse
 from tests.upstream.http.issuer.issuing import (
     AUDIENCE,
     Authority,
@@ -288,6 +290,21 @@ async def test_while_keys_hang_others_are_answered(tmp_path: Path) -> None:
     assert meanwhile == [200]
     assert found == [503] * 20
     assert authority.fetched == 1
+
+
+async def test_where_no_thread_can_be_started_for_keys_nobody_else_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Authority().served() as authority:
+        async with door({}, tmp_path, settings(authority.trusted())) as opened:
+            monkeypatch.setattr(to_thread, "run_sync", refuse)
+            answer = await shown(opened, authority.token())
+            monkeypatch.undo()
+            async with client("nothing") as http:
+                others = await http.get(f"{opened.origin}/healthz")
+
+    assert answer.status_code == 503
+    assert others.status_code == 200
 
 
 @pytest.mark.parametrize("likeness", ["ada ", "a\u200bda", "ada\n", "\u202eada"])
