@@ -1,8 +1,10 @@
 """What replicas that have a store in common remember of a session, and tell each other."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any, NamedTuple, Protocol
 
 from mcp_types import JSONRPCError, JSONRPCResponse
@@ -10,6 +12,8 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 from aggregator.basics.json import JsonObject, items
 from aggregator.fleet.cabins import Tenure
 from aggregator.upstream.http.replicas.leases import Leases
+
+logger = logging.getLogger(__name__)
 
 KEPT = 7 * 86_400.0
 """Seconds that it is remembered of a session: no longer than its id opens it."""
@@ -88,6 +92,9 @@ class Mail:
     def __init__(self, box: Box, name: str) -> None:
         self._box = box
         self.name = name
+        self._run = token_hex(8)
+        """Tells what this process says from what one says that has the same name."""
+        self._has_warned = False
         self.leases = Leases(box, name)
         """What only this replica has."""
 
@@ -102,8 +109,17 @@ class Mail:
         """Hear what others tell."""
 
         async def heard(message: JsonObject) -> None:
-            if message.get("from") != self.name:
-                await hear(message)
+            is_namesake = message.get("from") == self.name
+            if is_namesake and message.get("run") in (None, self._run):
+                return
+            if is_namesake and not self._has_warned:
+                self._has_warned = True
+                logger.warning(
+                    "another replica is called `%s`, too: give each a host name of its own, or "
+                    "both have what only one may have",
+                    self.name,
+                )
+            await hear(message)
 
         await self._box.run(heard, catch_up)
 
@@ -186,7 +202,7 @@ class Mail:
         self._tell("listens", profile=profile)
 
     def _tell(self, kind: str, **facts: Any) -> bool:  # noqa: ANN401 - what JSON takes
-        return self._box.tell(kind=kind, **{"from": self.name}, **facts)
+        return self._box.tell(kind=kind, **{"from": self.name}, run=self._run, **facts)
 
 
 def _key(kind: str, what: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import JSONRPCResponse
 
+from aggregator.basics.json import JsonObject
 from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
@@ -170,6 +171,39 @@ async def test_what_was_missed_is_asked_for_until_the_store_says_it() -> None:
                 await again.wait()
             group.cancel_scope.cancel()
     assert told == [frozenset(), {digest}]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(STORE is None, reason="there is neither Redis nor Valkey here")
+async def test_one_of_the_same_name_is_heard_and_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two containers may be given the same host name."""
+    heard, told = list[str](), anyio.Event()
+
+    async def hear(message: JsonObject) -> None:
+        heard.append(message["session"])
+        if message["session"] == "last":
+            told.set()
+
+    async with storehouse(tmp_path) as running:
+        one, two = (common(tmp_path / "state-key", "same", running.url).mail for _ in range(2))
+        assert isinstance(one, Mail)
+        assert isinstance(two, Mail)
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.run, hear, _nothing)
+            group.start_soon(two.run, _ignore, _nothing)
+            for each in (one, two):
+                await until_up(each)
+            one.ended("own")
+            two.ended("first")
+            two.ended("last")
+            with anyio.fail_after(PATIENCE):
+                await told.wait()
+            group.cancel_scope.cancel()
+    assert heard == ["first", "last"]
+    # Each of the two says so, once.
+    assert caplog.text.count("another replica is called `same`") == 2
 
 
 async def _ignore(_message: object) -> None:
