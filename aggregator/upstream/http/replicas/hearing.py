@@ -77,7 +77,7 @@ class Hearing:
     async def _hear(self, message: JsonObject) -> None:
         try:
             await self._act(message)
-        except (KeyError, TypeError, ValueError):
+        except (ArithmeticError, KeyError, TypeError, ValueError):
             # Whoever is of another version may say it otherwise: that is no reason to end.
             logger.warning("what another replica says is not understood: `%s`", message.get("kind"))
 

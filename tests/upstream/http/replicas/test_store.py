@@ -1,6 +1,7 @@
 """What replicas know of each other's sessions by a real Redis or Valkey, and without it again."""
 
 import json
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -294,7 +295,9 @@ async def test_what_somebody_without_the_key_tells_is_not_heard_and_what_is_odd_
         assert wax is not None
         end = {"kind": "ended", "from": "nobody", "session": session[SESSION]}
         async with coredis.Redis.from_url(store.url) as direct:
+            endless = {"kind": "spent", "from": "x", "holders": {"anna": [math.inf, [], True]}}
             odd = [{}, {"kind": "revoked"}, {"kind": "loaded", "session": "x"}, {"kind": ["x"]}]
+            odd.append(endless)
             sealed = [wax.close(MAIL, json.dumps(each).encode()) for each in (*odd, 1)]
             for message in (json.dumps(end).encode(), b"", b"\x01" * 50, *sealed):
                 assert await direct.publish(f"{SCOPE}:mail", message) == 2
