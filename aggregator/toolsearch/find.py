@@ -29,8 +29,12 @@ WORK = 200_000
 """Characters that expressions are held against in one search: some ten milliseconds."""
 MAX_HELD = 2_000
 """Characters of a description that they are held against."""
+LOOK = 100
+"""Steps that a look for a name costs however few servers there are."""
 LOOKED_IN_A_STEP = 24
 """Registers of servers in which a short name is looked for twice in the time of one step."""
+FEW = 16
+"""Tools that are told in the turn in which they were found."""
 NEAREST = 3
 """Names offered for one that does not exist."""
 
@@ -119,11 +123,14 @@ def search(request: SearchRequest, view: View) -> Found:
 
 
 def searching(request: SearchRequest, view: View) -> Generator[None, None, Found]:
-    """Answer each query of a request; after each of several, and of many names, others may act."""
+    """Answer each query of a request.
+
+    Others may act after each of several, after many names, and before many tools are told.
+    """
     effort, results = Effort(), list[Result]()
     for query in request.queries:
         results.append((yield from _result(query, request, view, effort)))
-        if len(request.queries) > 1:
+        if len(request.queries) > 1 or len(results[-1].entries) > FEW:
             yield
     return Found(request, tuple(results), effort.fell_short, _copies(results, view))
 
@@ -187,7 +194,7 @@ def _select(
             entries.append(found)
         else:
             unmet.append((name, found))
-        if turn.is_over(0 if found == name else _looking(name, view)):
+        if turn.is_over(0 if found == name else LOOK + _looking(name, view)):
             yield
     for name, found in unmet:
         missing.append(_missing(name, found, view, effort))

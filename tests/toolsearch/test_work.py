@@ -117,6 +117,19 @@ def test_many_names_that_mean_no_tool_are_looked_for_in_turns() -> None:
     assert sum(bool(each.nearest) for each in missing) >= 2
 
 
+def test_many_names_are_looked_for_in_turns_however_few_servers_there_are() -> None:
+    view = view_of({f"server-{at}": ready(f"server-{at}", tool("get_data")) for at in range(20)})
+    asked = parse_search({"query": "select:" + ",".join(f"no_{'a_' * 60}{at}" for at in range(64))})
+
+    assert sum(1 for _ in searching(asked, view)) >= 3
+
+
+def test_many_tools_are_told_in_another_turn_than_found() -> None:
+    few, many_ = (parse_search({"query": "get data", "max_results": most}) for most in (8, 50))
+
+    assert [sum(1 for _ in searching(asked, many())) for asked in (few, many_)] == [0, 1]
+
+
 def test_what_is_waited_for_is_worked_out_without_a_look_for_each_of_many_names() -> None:
     servers = {f"server-{at}": ready(f"server-{at}", tool("get_data")) for at in range(1_000)}
     view = view_of({**servers, "late": Pending()})
