@@ -295,10 +295,13 @@ async def test_what_somebody_without_the_key_tells_is_not_heard_and_what_is_odd_
         assert wax is not None
         end = {"kind": "ended", "from": "nobody", "session": session[SESSION]}
         async with coredis.Redis.from_url(store.url) as direct:
-            endless = {"kind": "spent", "from": "x", "holders": {"anna": [math.inf, [], True]}}
+            endless = {
+                "kind": "spent",
+                "from": "x",
+                "holders": {"anna": [math.inf, [[0, 0]], True]},
+            }
             odd = [{}, {"kind": "revoked"}, {"kind": "loaded", "session": "x"}, {"kind": ["x"]}]
-            odd.append(endless)
-            sealed = [wax.close(MAIL, json.dumps(each).encode()) for each in (*odd, 1)]
+            sealed = [wax.close(MAIL, json.dumps(each).encode()) for each in (*odd, endless, 1)]
             for message in (json.dumps(end).encode(), b"", b"\x01" * 50, *sealed):
                 assert await direct.publish(f"{SCOPE}:mail", message) == 2
         # What is told afterwards is heard after it.
