@@ -25,7 +25,7 @@ from aggregator.downstream.login.home import Home
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
-from aggregator.fleet.shelf import Shelf
+from aggregator.fleet.last_known import LastKnown
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
 from aggregator.upstream.audience import Audience
@@ -225,7 +225,7 @@ async def aggregating(
     without: Collection[str] = (),
     *,
     is_shared: bool = False,
-    shelf: Shelf | None = None,
+    last_known: LastKnown | None = None,
     logins: Home | None = None,
     replica: Replica = ALONE,
     **options: Mapping[str, Any],
@@ -245,7 +245,7 @@ async def aggregating(
         jitter=lambda: 1.0,
         memory=memory,
         events=audience,
-        shelf=shelf,
+        last_known=last_known,
         is_shared=is_shared,
     )
     recollection = Recollection(memory or NoMemory(), config.path)

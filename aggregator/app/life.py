@@ -27,9 +27,9 @@ from aggregator.entry.ahead import Herald, Lead
 from aggregator.entry.shim import has_terminal
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.last_known import open_last_known
 from aggregator.fleet.reloading import Foresee, Reloading, foresee_nothing
 from aggregator.fleet.remembering import save_news
-from aggregator.fleet.shelf import open_shelf
 from aggregator.memory import open_memory, state_path
 from aggregator.records.events import Stream
 from aggregator.records.keeping import keep_stats, keep_to_ourselves, stats_path
@@ -183,7 +183,7 @@ async def running_fleet(
         logins = login_home(variables, config.path, replica.succession)
         meaning = open_meaning(state, wanted=settings.semantic)
         audience = Audience(is_shared=is_shared)
-        shelf = open_shelf(state_path(variables), config)
+        last_known = open_last_known(state_path(variables), config)
         # Of the process, and not of one client: whoever exports reads nothing else.
         tracer = open_tracer(os.environ)
         fleet = Fleet(
@@ -194,7 +194,7 @@ async def running_fleet(
             meaning=meaning,
             events=audience,
             lock=lock_path(config.path),
-            shelf=shelf,
+            last_known=last_known,
             stream=Stream(tracer),
             slipway=Slipway(PLACES_EACH * processors(), share_of_one, is_open=False),
             is_shared=is_shared,
@@ -212,7 +212,7 @@ async def running_fleet(
             server.middleware.insert(0, serving(fleet, tracer))
             group.start_soon(keep_sending, tracer)
         group.start_soon(save_news, memory, news)
-        group.start_soon(shelf.keep)
+        group.start_soon(last_known.keep)
         if state is not None and settings.stats:
             share = keep_to_ourselves if replica.post is None else replica.post.counted
             directory, redact = stats_path(state), fleet.redact

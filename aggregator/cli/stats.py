@@ -16,7 +16,7 @@ from aggregator.cli.pages import as_json, columns, counted
 from aggregator.cli.paper import Paper
 from aggregator.config import Config
 from aggregator.fleet.counting import Counted
-from aggregator.fleet.shelf import open_shelf
+from aggregator.fleet.last_known import open_last_known
 from aggregator.memory import open_memory, state_path
 from aggregator.names import ServerName
 from aggregator.records.keeping import stats_path
@@ -59,8 +59,8 @@ def _remark(config: Config, environment: Environment) -> None:
 
 async def _known(state: Path, config: Config) -> dict[ServerName, tuple[ToolEntry, ...]]:
     """Return the tools of each server of which it is known what it offers; none is started."""
-    shelf = open_shelf(state, config)
-    sheets = {name: await shelf.recall_whole(each) for name, each in config.enabled.items()}
+    last_known = open_last_known(state, config)
+    sheets = {name: await last_known.recall_whole(each) for name, each in config.enabled.items()}
     return {name: sheet.ready.entries for name, sheet in sheets.items() if sheet is not None}
 
 

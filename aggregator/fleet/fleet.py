@@ -41,11 +41,11 @@ from aggregator.fleet.crew import Crew
 from aggregator.fleet.enlisting import Enlisting
 from aggregator.fleet.events import FleetEvents, NoEvents
 from aggregator.fleet.indexing import Indexing
+from aggregator.fleet.last_known import LastKnown
 from aggregator.fleet.now import Now, allowed
 from aggregator.fleet.panes import Panes
 from aggregator.fleet.pinning import adapted
 from aggregator.fleet.recalling import Recalling
-from aggregator.fleet.shelf import Shelf
 from aggregator.fleet.starting import (
     is_forgotten,
     next_forgotten,
@@ -80,12 +80,12 @@ class Fleet:
         meaning: Meaning | None = None,
         events: FleetEvents | None = None,
         lock: Path | None = None,
-        shelf: Shelf | None = None,
+        last_known: LastKnown | None = None,
         stream: Stream | None = None,
         slipway: Slipway | None = None,
         is_shared: bool = False,
     ) -> None:
-        self._recalling = Recalling(shelf or Shelf(None))
+        self._recalling = Recalling(last_known or LastKnown(None))
         known = self._recalling.recall(config.enabled)
         self.approving = Approving(
             lock,

@@ -9,16 +9,16 @@ import anyio.lowlevel
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.server import Downstream
+from aggregator.fleet.last_known import STALE, LastKnown, Recalled
 from aggregator.fleet.sheet import rules_of
-from aggregator.fleet.shelf import STALE, Recalled, Shelf
 from aggregator.names import ServerName
 
 
 class Recalling:
     """Has servers know what they offered in another run, and notes what they offer in this."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, last_known: LastKnown) -> None:
+        self._last_known = last_known
         self._recalled: dict[ServerName, Recalled] = {}
         self._unread: set[ServerName] = set()
         """Those of which nothing has been read, though something may be known."""
@@ -27,7 +27,7 @@ class Recalling:
 
     def recall(self, servers: Mapping[ServerName, ServerConfig]) -> dict[ServerName, Ready]:
         """Return what is known of these servers before they are started."""
-        recalled = self._shelf.recall(servers)
+        recalled = self._last_known.recall(servers)
         for name, each in recalled.items():
             self._take(name, each)
         return {name: each.ready for name, each in recalled.items()}
@@ -53,7 +53,7 @@ class Recalling:
         if is_read and name not in self._unread:
             return
         self._unread.discard(name)
-        whole = await self._shelf.recall_whole(downstream.server)
+        whole = await self._last_known.recall_whole(downstream.server)
         if whole is not None:
             self._take(name, whole)
             self.tell(downstream)
@@ -64,10 +64,10 @@ class Recalling:
             # Whoever is ended meanwhile has its tools, and more than that if it had more before.
             before = self._recalled.get(server.name)
             if before is None or (before.is_whole and before.ready.offers.unlisted):
-                self._shelf.note(server, ready)
+                self._last_known.note(server, ready)
             return
         self._listed[server.name] = anyio.current_time()
-        self._shelf.note(server, ready)
+        self._last_known.note(server, ready)
 
     async def doubt(self, servers: Mapping[ServerName, ServerConfig]) -> None:
         """Take what another version of a program offered to be old."""

@@ -14,7 +14,7 @@
     gates         what a model and the way to it can do
     deferral      which tools are deferred
     mine          a search over the author's own tools
-    shelf         what is defined from the beginning of a conversation
+    seen_tools    what is defined from the beginning of a conversation
     results       what a search or a call gave
     definitions   definitions as the APIs accept them
     uses          what a model asks for

@@ -10,7 +10,7 @@ from aggregator.host.options import Options
 from aggregator.host.plain import plain
 from aggregator.host.pool import Pool, Tool
 from aggregator.host.results import Finding, Result
-from aggregator.host.shelf import Shelf
+from aggregator.host.seen_tools import SeenTools
 from aggregator.host.uses import Use
 from aggregator.host.weighing import deferrable
 
@@ -23,7 +23,7 @@ class Staging(ABC, Generic[RequestT]):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._notes: tuple[Note, ...] = ()
-        self._shelf = Shelf()
+        self._seen_tools = SeenTools()
         self._own: Sequence[dict[str, Any]] = ()
         self._offers_search = False
 
@@ -50,7 +50,7 @@ class Staging(ABC, Generic[RequestT]):
         """Make the next request."""
         history = [plain(each) for each in messages]
         self._own = [plain(each) for each in tools]
-        self._shelf.see(pool, self.mine)
+        self._seen_tools.see(pool, self.mine)
         self._begin(pool, deferring=deferring)
         if self._options.carry == "all" or not self._may_search(pool, deferring=deferring):
             return self._everything(history, pool)
@@ -96,7 +96,7 @@ class Staging(ABC, Generic[RequestT]):
     def _begin(self, pool: Pool, *, deferring: bool) -> None:
         """Settle which tools are defined from the beginning."""
         hidden = {tool.name for tool in self._hidden(pool)} if deferring else ()
-        self._shelf.begin(name for name in pool.tools if name not in hidden)
+        self._seen_tools.begin(name for name in pool.tools if name not in hidden)
 
     def _may_search(self, pool: Pool, *, deferring: bool) -> bool:
         """Whether there is anything to search for, now or later."""
@@ -106,7 +106,7 @@ class Staging(ABC, Generic[RequestT]):
 
     def _hidden(self, pool: Pool) -> list[Tool]:
         """Return the tools that can be searched for and are not defined from the beginning."""
-        return [tool for tool in self._deferrable(pool) if not self._shelf.holds(tool.name)]
+        return [tool for tool in self._deferrable(pool) if not self._seen_tools.holds(tool.name)]
 
     def _deferrable(self, pool: Pool) -> list[Tool]:
         theirs = deferrable(pool.tools, pool.search.name, self._options.keep)

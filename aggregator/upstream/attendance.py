@@ -26,7 +26,7 @@ from aggregator.upstream.outlooks import Outlooks
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.resources import Resources
-from aggregator.upstream.results.shelf import Shelf
+from aggregator.upstream.results.kept import KeptResults
 from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.visitor import Visitor
 
@@ -44,7 +44,7 @@ class Attendance:
         outlooks: Outlooks,
         resources: Resources,
         subscriptions: Subscriptions,
-        kept: Shelf,
+        kept: KeptResults,
         replica: Replica,
     ) -> None:
         self._fleet = fleet

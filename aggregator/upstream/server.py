@@ -46,7 +46,7 @@ from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.results.guard import Guard
-from aggregator.upstream.results.shelf import Shelf
+from aggregator.upstream.results.kept import KeptResults
 from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
@@ -99,7 +99,7 @@ class Upstream(Server[Any]):
         self._yard = Yard()
         self._forwarding = Forwarding(fleet, self._yard, replica)
         subscriptions = Subscriptions(fleet, audience.watches)
-        self.kept = Shelf(replica.name)
+        self.kept = KeptResults(replica.name)
         """The results that were shortened."""
         guard = Guard(self.kept)
         self._resources = Resources(self._forwarding, subscriptions, audience.watches, guard)

@@ -16,8 +16,8 @@ from aggregator.catalog import Idle
 from aggregator.config import Config, load_config
 from aggregator.downstream.review import review
 from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.last_known import LastKnown
 from aggregator.fleet.reloading import MAX_PROBLEM, Reloading
-from aggregator.fleet.shelf import Shelf
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
@@ -329,11 +329,11 @@ async def cost_of_other_rules(number: int) -> int:
 async def cost_of_another_server(number: int, directory: Path) -> int:
     """Count what is called to add a server of which so many tools are known."""
     peers = {"a": connect_to(many(number)), "b": connect_to(Peer("one"))}
-    shelf = Shelf(directory)
-    async with aggregating(peers, shelf=shelf) as upstream:
+    last_known = LastKnown(directory)
+    async with aggregating(peers, last_known=last_known) as upstream:
         await ready(upstream)
-    shelf.save()
-    async with aggregating(peers, shelf=Shelf(directory), without="a") as upstream:
+    last_known.save()
+    async with aggregating(peers, last_known=LastKnown(directory), without="a") as upstream:
         fleet = upstream.fleet
         cost = calls(lambda: fleet.reconfigure(configured({"a": {}, "b": {}})))
         await until(lambda: len(fleet.now.catalog.entries) > number, lambda: fleet.changed)

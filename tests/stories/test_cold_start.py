@@ -13,7 +13,7 @@ import pytest
 from aggregator.catalog import Idle, Ready
 from aggregator.config import IDLE_TIMEOUT
 from aggregator.downstream.transport import Connect, Transport
-from aggregator.fleet.shelf import STALE, Shelf
+from aggregator.fleet.last_known import STALE, LastKnown
 from aggregator.names import ServerName
 from tests.peers import (
     Era,
@@ -59,13 +59,13 @@ class Way:
                 self.now -= 1
 
 
-async def learned(directory: Path, servers: Mapping[str, Connect], **options: Any) -> Shelf:
+async def learned(directory: Path, servers: Mapping[str, Connect], **options: Any) -> LastKnown:
     """Have what servers offer known from another run."""
-    shelf = Shelf(directory)
-    async with aggregating(servers, shelf=shelf, **options) as upstream:
+    last_known = LastKnown(directory)
+    async with aggregating(servers, last_known=last_known, **options) as upstream:
         await ready(upstream)
-    shelf.save()
-    return Shelf(directory)
+    last_known.save()
+    return LastKnown(directory)
 
 
 async def echo(_context: Dispatch, params: Json) -> Json:
@@ -79,11 +79,11 @@ async def test_nothing_runs_before_it_is_called_nor_long_after(
     peers: dict[str, Connect] = {
         name: connect_to(Peer(f"read_{name}", f"write_{name}"), server_era) for name in names
     }
-    shelf = await learned(tmp_path, peers)
+    last_known = await learned(tmp_path, peers)
     ways = {name: Way(connect) for name, connect in peers.items()}
 
     async with (
-        aggregating(ways, shelf=shelf) as upstream,
+        aggregating(ways, last_known=last_known) as upstream,
         visiting(upstream, client_era) as client,
     ):
         await client.list_tools()
@@ -115,11 +115,11 @@ async def test_of_servers_that_hang_the_tools_are_found_in_the_first_answer(
         f"s{number}": connect_to(Peer(f"paint_{number}", "common")) for number in range(40)
     }
     options: dict[str, Any] = {name: {"start": "eager"} for name in peers}
-    shelf = await learned(tmp_path, peers, **options)
+    last_known = await learned(tmp_path, peers, **options)
     ways = {name: never() if at < 30 else way for at, (name, way) in enumerate(peers.items())}
 
     async with (
-        aggregating(ways, shelf=shelf, **options) as upstream,
+        aggregating(ways, last_known=last_known, **options) as upstream,
         visiting(upstream, client_era) as client,
     ):
         began = anyio.current_time()
@@ -134,10 +134,10 @@ async def test_tools_that_are_always_loaded_are_in_the_very_first_list(
     tmp_path: Path, client_era: Era
 ) -> None:
     options: dict[str, Any] = {"db": {"always_load": ("query",)}}
-    shelf = await learned(tmp_path, {"db": connect_to(Peer("query", "drop"))}, **options)
+    last_known = await learned(tmp_path, {"db": connect_to(Peer("query", "drop"))}, **options)
 
     async with (
-        aggregating({"db": never()}, shelf=shelf, **options) as upstream,
+        aggregating({"db": never()}, last_known=last_known, **options) as upstream,
         visiting(upstream, client_era) as client,
     ):
         first = [tool.name for tool in (await client.list_tools()).tools]
@@ -159,22 +159,22 @@ async def test_who_ends_before_everything_is_listed_has_the_tools_the_next_time(
     server = RawServer(server_era, prompts__list=hang)
     server.tool("query", echo)
     server.prompts = [{"name": "ask"}]
-    shelf = Shelf(tmp_path)
-    async with aggregating({"db": server.connect}, shelf=shelf) as upstream:
+    last_known = LastKnown(tmp_path)
+    async with aggregating({"db": server.connect}, last_known=last_known) as upstream:
         await asked.wait()
         fleet = upstream.fleet
         await until(lambda: bool(fleet.now.catalog.known), lambda: fleet.changed)
-    shelf.save()
+    last_known.save()
 
     async with (
-        aggregating({"db": never()}, shelf=Shelf(tmp_path)) as upstream,
+        aggregating({"db": never()}, last_known=LastKnown(tmp_path)) as upstream,
         visiting(upstream, client_era) as client,
     ):
         found = await client.call_tool("ToolSearch", {"query": "query"})
         assert "db__query (server db, starting: a call waits for it)" in text_of(found)
 
     way = Way(connect_to(Peer("query")))
-    async with aggregating({"db": way}, shelf=Shelf(tmp_path)) as upstream:
+    async with aggregating({"db": way}, last_known=LastKnown(tmp_path)) as upstream:
         await ready(upstream)
         assert way.taken == 1
 
@@ -214,10 +214,10 @@ async def test_a_hundred_crashes_change_no_list_and_no_answer(client_era: Era) -
 async def test_one_that_fails_when_it_is_called_says_why_and_rests(
     tmp_path: Path, client_era: Era
 ) -> None:
-    shelf = await learned(tmp_path, {"a": connect_to(Peer("one"))})
+    last_known = await learned(tmp_path, {"a": connect_to(Peer("one"))})
     way = Way(failing(OSError("no network")))
 
-    async with aggregating({"a": way}, shelf=shelf) as upstream:
+    async with aggregating({"a": way}, last_known=last_known) as upstream:
         fleet = upstream.fleet
         async with visiting(upstream, client_era) as client:
             result = await client.call_tool("a__one", {})
@@ -239,7 +239,7 @@ async def test_one_that_is_lost_and_does_not_come_back_rests_and_is_in_all_lists
     tmp_path: Path, client_era: Era
 ) -> None:
     pinned, name = {"always_load": ("*",)}, ServerName("a")
-    shelf = await learned(tmp_path, {"a": connect_to(Peer("one"))}, a=pinned)
+    last_known = await learned(tmp_path, {"a": connect_to(Peer("one"))}, a=pinned)
     mortal = Mortal(connect_to(Peer("one")))
     ways: list[Connect] = [mortal]
 
@@ -248,7 +248,7 @@ async def test_one_that_is_lost_and_does_not_come_back_rests_and_is_in_all_lists
 
     way = Way(latest)
 
-    async with aggregating({"a": way}, shelf=shelf, a=pinned) as upstream:
+    async with aggregating({"a": way}, last_known=last_known, a=pinned) as upstream:
         fleet = upstream.fleet
         async with visiting(upstream, client_era) as client:
             listed = await client.list_tools()
@@ -272,11 +272,11 @@ async def test_a_server_that_somebody_listens_to_is_not_stopped(
     server = RawServer(server_era)
     server.tool("one", echo)
     server.resources = [{"uri": "log://today", "name": "log"}]
-    shelf = await learned(tmp_path, {"a": server.connect})
+    last_known = await learned(tmp_path, {"a": server.connect})
     way = Way(server.connect)
     name = ServerName("a")
 
-    async with aggregating({"a": way}, shelf=shelf) as upstream:
+    async with aggregating({"a": way}, last_known=last_known) as upstream:
         fleet = upstream.fleet
         await fleet.watch(name, {"log://today"})
         await until(
@@ -304,10 +304,10 @@ async def test_a_server_with_a_time_of_its_own_is_stopped_then(tmp_path: Path) -
 
 async def test_another_configuration_of_one_that_rests_does_not_start_it(tmp_path: Path) -> None:
     peer = connect_to(Peer("query", "drop"))
-    shelf = await learned(tmp_path, {"db": peer})
+    last_known = await learned(tmp_path, {"db": peer})
     way = Way(peer)
 
-    async with aggregating({"db": way}, shelf=shelf) as upstream:
+    async with aggregating({"db": way}, last_known=last_known) as upstream:
         config = configured({"db": {"deny": ("drop",), "description": "A database."}})
         upstream.fleet.reconfigure(replace(config, path=upstream.fleet.now.config.path))
         await anyio.sleep(1)
@@ -328,11 +328,11 @@ async def test_prompts_and_resources_of_one_that_rests_are_listed_and_read(
     server.tool("one", echo)
     server.resources = [{"uri": "log://today", "name": "log"}]
     server.prompts = [{"name": "greet"}]
-    shelf = await learned(tmp_path, {"a": server.connect})
+    last_known = await learned(tmp_path, {"a": server.connect})
     way = Way(server.connect)
 
     async with (
-        aggregating({"a": way}, shelf=shelf) as upstream,
+        aggregating({"a": way}, last_known=last_known) as upstream,
         visiting(upstream, client_era) as client,
     ):
         assert "log://today" in [

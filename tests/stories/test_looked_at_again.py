@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.catalog import Idle
 from aggregator.config import IDLE_TIMEOUT
 from aggregator.downstream.transport import Transport
-from aggregator.fleet.shelf import STALE
+from aggregator.fleet.last_known import STALE
 from aggregator.names import ServerName
 from tests.peers import (
     Era,
@@ -41,7 +41,7 @@ async def test_what_is_offered_otherwise_than_it_is_known_is_taught(
 ) -> None:
     server = RawServer(server_era)
     server.tool("send", echo, description="Sends mail.")
-    shelf = await learned(tmp_path, {"mail": server.connect})
+    last_known = await learned(tmp_path, {"mail": server.connect})
     server.tools[0]["inputSchema"] = {
         "type": "object",
         "properties": {"to": {"type": "string"}},
@@ -49,7 +49,7 @@ async def test_what_is_offered_otherwise_than_it_is_known_is_taught(
     }
 
     async with (
-        aggregating({"mail": server.connect}, shelf=shelf) as upstream,
+        aggregating({"mail": server.connect}, last_known=last_known) as upstream,
         visiting(upstream, client_era) as client,
     ):
         found = await client.call_tool("ToolSearch", {"query": "send mail"})
@@ -66,10 +66,10 @@ async def test_what_is_offered_otherwise_than_it_is_known_is_taught(
 async def test_what_is_known_and_no_longer_there_is_said_to_be_unknown(
     tmp_path: Path, client_era: Era
 ) -> None:
-    shelf = await learned(tmp_path, {"db": connect_to(Peer("query", "drop"))})
+    last_known = await learned(tmp_path, {"db": connect_to(Peer("query", "drop"))})
 
     async with (
-        aggregating({"db": connect_to(Peer("query"))}, shelf=shelf) as upstream,
+        aggregating({"db": connect_to(Peer("query"))}, last_known=last_known) as upstream,
         visiting(upstream, client_era) as client,
     ):
         with pytest.raises(MCPError, match="drop"):
@@ -78,10 +78,10 @@ async def test_what_is_known_and_no_longer_there_is_said_to_be_unknown(
 
 
 async def test_what_is_denied_now_is_not_brought_back(tmp_path: Path, client_era: Era) -> None:
-    shelf = await learned(tmp_path, {"db": connect_to(Peer("query", "drop"))})
+    last_known = await learned(tmp_path, {"db": connect_to(Peer("query", "drop"))})
 
     async with (
-        aggregating({"db": never()}, shelf=shelf, db={"deny": ("drop",)}) as upstream,
+        aggregating({"db": never()}, last_known=last_known, db={"deny": ("drop",)}) as upstream,
         visiting(upstream, client_era) as client,
     ):
         found = text_of(await client.call_tool("ToolSearch", {"query": "drop query"}))
@@ -92,19 +92,19 @@ async def test_what_is_denied_now_is_not_brought_back(tmp_path: Path, client_era
 
 async def test_a_server_of_which_more_is_allowed_now_is_asked_again(tmp_path: Path) -> None:
     peer = connect_to(Peer("query", "drop"))
-    shelf = await learned(tmp_path, {"db": peer}, db={"deny": ("drop",)})
+    last_known = await learned(tmp_path, {"db": peer}, db={"deny": ("drop",)})
 
-    async with aggregating({"db": peer}, shelf=shelf) as upstream:
+    async with aggregating({"db": peer}, last_known=last_known) as upstream:
         await ready(upstream)
 
         assert set(upstream.fleet.now.catalog.entries) == {"db__query", "db__drop"}
 
 
 async def test_another_program_under_the_same_name_is_asked(tmp_path: Path) -> None:
-    shelf = await learned(tmp_path, {"db": connect_to(Peer("query"))}, db={"command": "old"})
+    last_known = await learned(tmp_path, {"db": connect_to(Peer("query"))}, db={"command": "old"})
     way = Way(connect_to(Peer("query")))
 
-    async with aggregating({"db": way}, shelf=shelf, db={"command": "new"}) as upstream:
+    async with aggregating({"db": way}, last_known=last_known, db={"command": "new"}) as upstream:
         assert upstream.fleet.now.catalog.known == {}
         await ready(upstream)
 
@@ -113,12 +113,12 @@ async def test_another_program_under_the_same_name_is_asked(tmp_path: Path) -> N
 
 async def test_what_was_listed_long_ago_is_looked_at_again_and_left_alone(tmp_path: Path) -> None:
     peers = {"a": Peer("one"), "b": Peer("two")}
-    shelf = await learned(tmp_path, {name: connect_to(peer) for name, peer in peers.items()})
+    last_known = await learned(tmp_path, {name: connect_to(peer) for name, peer in peers.items()})
     ways = {"a": Way(connect_to(Peer("one", "more"))), "b": Way(connect_to(peers["b"]))}
     most = 0
 
     async with (
-        aggregating(ways, shelf=shelf) as upstream,
+        aggregating(ways, last_known=last_known) as upstream,
         anyio.create_task_group() as group,
     ):
         fleet = upstream.fleet
@@ -142,7 +142,7 @@ async def test_one_that_leaves_while_it_is_looked_at_keeps_no_other_waiting(
     tmp_path: Path,
 ) -> None:
     peers = {"a": connect_to(Peer("one")), "b": connect_to(Peer("two"))}
-    shelf = await learned(tmp_path, peers)
+    last_known = await learned(tmp_path, peers)
     way = Way(peers["b"])
     hung, taken = never(), anyio.Event()
 
@@ -150,7 +150,7 @@ async def test_one_that_leaves_while_it_is_looked_at_keeps_no_other_waiting(
         taken.set()
         return hung()
 
-    async with aggregating({"a": hang, "b": way}, shelf=shelf) as upstream:
+    async with aggregating({"a": hang, "b": way}, last_known=last_known) as upstream:
         async with anyio.create_task_group() as group:
             group.start_soon(upstream.fleet.refresh)
             await taken.wait()
@@ -164,7 +164,7 @@ async def test_one_that_is_looked_at_and_then_listened_to_stays(tmp_path: Path) 
     server = RawServer("modern")
     server.tool("one", echo)
     server.resources = [{"uri": "log://today", "name": "log"}]
-    shelf = await learned(tmp_path, {"a": server.connect})
+    last_known = await learned(tmp_path, {"a": server.connect})
     name, taken = ServerName("a"), anyio.Event()
 
     def connect() -> AbstractAsyncContextManager[Transport]:
@@ -173,7 +173,7 @@ async def test_one_that_is_looked_at_and_then_listened_to_stays(tmp_path: Path) 
 
     way = Way(connect)
     async with (
-        aggregating({"a": way}, shelf=shelf) as upstream,
+        aggregating({"a": way}, last_known=last_known) as upstream,
         anyio.create_task_group() as group,
     ):
         fleet = upstream.fleet
@@ -187,10 +187,10 @@ async def test_one_that_is_looked_at_and_then_listened_to_stays(tmp_path: Path) 
 
 async def test_what_is_allowed_while_it_rests_is_asked_for(tmp_path: Path) -> None:
     peer, denied = connect_to(Peer("query", "drop")), {"deny": ("drop",)}
-    shelf = await learned(tmp_path, {"db": peer}, db=denied)
+    last_known = await learned(tmp_path, {"db": peer}, db=denied)
 
     async with (
-        aggregating({"db": peer}, shelf=shelf, db=denied) as upstream,
+        aggregating({"db": peer}, last_known=last_known, db=denied) as upstream,
         anyio.create_task_group() as group,
     ):
         fleet = upstream.fleet
@@ -203,10 +203,10 @@ async def test_what_is_allowed_while_it_rests_is_asked_for(tmp_path: Path) -> No
 
 
 async def test_one_that_cannot_be_looked_at_keeps_what_is_known(tmp_path: Path) -> None:
-    shelf = await learned(tmp_path, {"a": connect_to(Peer("one"))})
+    last_known = await learned(tmp_path, {"a": connect_to(Peer("one"))})
 
     async with (
-        aggregating({"a": failing(OSError("no network"))}, shelf=shelf) as upstream,
+        aggregating({"a": failing(OSError("no network"))}, last_known=last_known) as upstream,
         anyio.create_task_group() as group,
     ):
         group.start_soon(upstream.fleet.refresh)

@@ -72,8 +72,8 @@ class MessagesStaging(Staging[MessagesRequest]):
 
     def _everything(self, history: Sequence[Message], pool: Pool) -> MessagesRequest:
         """Define every tool; what comes later comes behind the others."""
-        self._shelf.add(pool.tools)
-        theirs = [for_messages(tool) for tool in self._shelf.base if tool.name in pool.tools]
+        self._seen_tools.add(pool.tools)
+        theirs = [for_messages(tool) for tool in self._seen_tools.base if tool.name in pool.tools]
         messages = strip(history, "all", ())
         return {"tools": [*self._undeferred, *theirs], "messages": messages}
 
@@ -111,31 +111,31 @@ class MessagesStaging(Staging[MessagesRequest]):
 
         What the messages do not carry themselves is defined among the tools.
         """
-        carry, shelf = self._options.carry, self._shelf
+        carry, seen_tools = self._options.carry, self._seen_tools
         held = in_effect(annotated(history, self._notes, carry), carry, pool.search.name)
         missing = [name for name in dict.fromkeys(wanted) if name not in held]
         if carry != "inline" or self._is_first:
-            shelf.add(missing)
+            seen_tools.add(missing)
         if carry != "inline":
             return ()
         there = {**pool.tools, **self.mine}
         gone = [_removal(name) for name in held if name not in there]
-        back = [name for name in missing if name in there and not shelf.holds(name)]
+        back = [name for name in missing if name in there and not seen_tools.holds(name)]
         return (*gone, *(_addition(self.defined(there[name])) for name in back))
 
     def _tools(self, messages: Sequence[Message], pool: Pool) -> Iterator[Message]:
-        shelf, mine = self._shelf, self.mine
+        seen_tools, mine = self._seen_tools, self.mine
         yield from (each for each in self._own if each.get("name") not in mine)
         if self._searches(pool):
             yield for_messages(pool.search)
-        yield from map(self.defined, shelf.base)
+        yield from map(self.defined, seen_tools.base)
         must = dict.fromkeys(compacted_references(messages))
         if self._options.carry == "reference":
             held = in_effect(messages, "reference", pool.search.name)
-            must.update(dict.fromkeys(name for name in held if name in shelf.seen))
+            must.update(dict.fromkeys(name for name in held if name in seen_tools.seen))
         for name in must:
-            if not shelf.holds(name):
-                tool = shelf.seen.get(name) or Tool(name, VANISHED, {})
+            if not seen_tools.holds(name):
+                tool = seen_tools.seen.get(name) or Tool(name, VANISHED, {})
                 yield {**self.defined(tool), "defer_loading": True}
 
 

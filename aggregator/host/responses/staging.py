@@ -53,8 +53,8 @@ class ResponsesStaging(Staging[ResponsesRequest]):
 
     def _everything(self, history: Sequence[Item], pool: Pool) -> ResponsesRequest:
         """Define every tool; what comes later comes behind the others."""
-        self._shelf.add(pool.tools)
-        theirs = [for_responses(tool) for tool in self._shelf.base if tool.name in pool.tools]
+        self._seen_tools.add(pool.tools)
+        theirs = [for_responses(tool) for tool in self._seen_tools.base if tool.name in pool.tools]
         said = strip(history, "all", pool.search.name)
         return {"tools": [*self._undeferred, *theirs], "input": said}
 
@@ -67,7 +67,7 @@ class ResponsesStaging(Staging[ResponsesRequest]):
         held = in_effect(history) if carry == "inline" else ()
         wanted = dict.fromkeys((*snapshot, *discovered(history, pool.search.name)))
         missing = [name for name in wanted if name not in held]
-        self._shelf.add(missing)
+        self._seen_tools.add(missing)
         if takes_note(history):
             self._note(len(history), marks[-1], pool)
         said = strip(_annotated(history, self._notes), carry, pool.search.name)
@@ -79,7 +79,7 @@ class ResponsesStaging(Staging[ResponsesRequest]):
         if self._searches(pool):
             is_native = self._options.carry == "inline"
             yield _search(pool.search) if is_native else for_responses(pool.search)
-        yield from map(self.defined, self._shelf.base)
+        yield from map(self.defined, self._seen_tools.base)
 
     def _result(self, use: Use, outcome: Finding | Result) -> Item:
         if isinstance(outcome, Result):

@@ -4,8 +4,8 @@ from collections.abc import Generator, Iterator
 
 from aggregator.basics.effort import Turn
 from aggregator.basics.json import JsonObject, as_object
+from aggregator.upstream.results.kept import Kept
 from aggregator.upstream.results.parts import Part, Whole
-from aggregator.upstream.results.shelf import Kept
 from aggregator.upstream.results.telling import STRUCTURED, uri_of
 
 MAX_CONTENTS = 1_000

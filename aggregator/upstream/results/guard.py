@@ -16,8 +16,8 @@ from aggregator.upstream.listing import exposure_for, profile_of
 from aggregator.upstream.request import Request
 from aggregator.upstream.results import reading, telling
 from aggregator.upstream.results.contents import contents_of
+from aggregator.upstream.results.kept import Kept, KeptResults
 from aggregator.upstream.results.parts import Whole, cost, cost_of_value, room_of, whole_of, written
-from aggregator.upstream.results.shelf import Kept, Shelf
 from aggregator.upstream.results.shortening import shorten
 from aggregator.upstream.results.sources import is_shown
 
@@ -45,8 +45,8 @@ def limit_for(request: Request) -> int:
 class Guard:
     """Shortens results, keeps what was shortened, and has it read again."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, results: KeptResults) -> None:
+        self._kept = results
 
     async def fitted(
         self, result: dict[str, Any], request: Request, entry: ToolEntry | None, limit: int
@@ -64,7 +64,7 @@ class Guard:
             spent = spent + for_it if is_both else max(spent, for_it)
         if spent <= room or is_input_required(result):
             return result
-        name = self._shelf.new_name()
+        name = self._kept.new_name()
         kept = await _kept(name, blocks, None if stays else structured, entry)
         kept = replace(kept, config=request.now.config, ratio=ratio)
         return await self._shown(result, kept, request, limit, stays=stays)
@@ -80,7 +80,7 @@ class Guard:
             "characters": kept.whole.length,
             "shown": [[0, shown.until], [shown.since, kept.whole.length]],
         }
-        if not request.conversation.has_left and self._shelf.keep(request.resident.key, kept):
+        if not request.conversation.has_left and self._kept.keep(request.resident.key, kept):
             content = telling.shortened(kept, shown, limit, _reader(request))
             facts |= {"name": f"{telling.PREFIX}{kept.name}", "uri": telling.uri_of(kept.name)}
         else:
@@ -131,9 +131,9 @@ class Guard:
             UnknownResultError: It is not kept for this client.
         """
         name, _, path = name.partition("/")
-        if (place := self._shelf.elsewhere(name)) is not None:
+        if (place := self._kept.elsewhere(name)) is not None:
             raise ElsewhereError("this result", place)
-        kept = self._shelf.find(request.resident.key, name)
+        kept = self._kept.find(request.resident.key, name)
         # What it came from may have been hidden since.
         if kept is None or not is_shown(kept, request.now):
             raise UnknownResultError(name)

@@ -3,7 +3,7 @@
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName, ToolName
 from aggregator.toolsearch.offers import split
-from aggregator.upstream.results.shelf import Kept
+from aggregator.upstream.results.kept import Kept
 
 
 def is_shown(kept: Kept, now: Now) -> bool:

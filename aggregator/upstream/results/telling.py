@@ -4,9 +4,9 @@ from typing import Any
 
 from aggregator.basics.json import JsonObject
 from aggregator.toolsearch.wording import FRAME, compact
+from aggregator.upstream.results.kept import KEPT_FOR, Kept
 from aggregator.upstream.results.parts import tokens_of
 from aggregator.upstream.results.reading import MAX_MATCHES, Asked, Findings, Page
-from aggregator.upstream.results.shelf import KEPT_FOR, Kept
 from aggregator.upstream.results.shortening import Shortened
 
 RESULTS_URI = "catalog://results"

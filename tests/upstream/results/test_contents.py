@@ -5,8 +5,8 @@ from typing import Any
 from aggregator.basics.effort import finished
 from aggregator.names import ServerName
 from aggregator.upstream.results.contents import MAX_CONTENTS, contents_of
+from aggregator.upstream.results.kept import Kept
 from aggregator.upstream.results.parts import whole_of
-from aggregator.upstream.results.shelf import Kept
 
 MANY = 300_000
 TEXT = {"type": "text", "text": "x"}

@@ -59,7 +59,7 @@ class Recalled(NamedTuple):
         return (program_of(server), __version__) != (self.facts.program, self.facts.writer)
 
 
-class Shelf:
+class LastKnown:
     """The sheets of the servers of one configuration."""
 
     def __init__(self, directory: Path | None, *, recalls: bool = True) -> None:
@@ -153,19 +153,19 @@ class Shelf:
                     path.unlink()
 
 
-def open_shelf(state: Path | None, config: Config) -> Shelf:
-    """Return the shelf of a configuration, in the directory of a user's state.
+def open_last_known(state: Path | None, config: Config) -> LastKnown:
+    """Return what is last known of a configuration's servers, in the directory of a user's state.
 
     Where nothing is to be kept, what was kept before is removed.
     """
     if state is None:
-        return Shelf(None)
+        return LastKnown(None)
     which = sha256(os.fsencode(config.path.absolute())).hexdigest()[:16]
     directory = state.parent / DIRECTORY / which
     if config.settings.state:
-        return Shelf(directory, recalls=config.settings.recall)
+        return LastKnown(directory, recalls=config.settings.recall)
     shutil.rmtree(directory, ignore_errors=True)
-    return Shelf(None)
+    return LastKnown(None)
 
 
 def program_of(server: ServerConfig) -> str:

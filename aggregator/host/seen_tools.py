@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from aggregator.host.pool import Pool, Tool
 
 
-class Shelf:
+class SeenTools:
     """Keeps the beginning of a list of tools as it was, whatever comes and goes behind it."""
 
     def __init__(self) -> None:

@@ -16,9 +16,9 @@ from aggregator.basics.files import replace_file
 from aggregator.catalog import Offers, PromptEntry, Ready, ResourceEntry, SkillEntry
 from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.intake import take_in
-from aggregator.fleet import shelf as shelves
+from aggregator.fleet import last_known as bounds
+from aggregator.fleet.last_known import KEPT, LastKnown, open_last_known, program_of
 from aggregator.fleet.sheet import SheetError, read, written
-from aggregator.fleet.shelf import KEPT, Shelf, open_shelf, program_of
 from aggregator.names import ServerName
 from tests.patience import PATIENCE
 from tests.work import counting
@@ -44,9 +44,9 @@ def lines_of(ready: Ready, server: ServerConfig = SERVER) -> list[str]:
 
 def kept(directory: Path, ready: Ready, server: ServerConfig = SERVER) -> Path:
     """Have it written, and return the one file that it was written to."""
-    shelf = Shelf(directory)
-    shelf.note(server, ready)
-    shelf.save()
+    last_known = LastKnown(directory)
+    last_known.note(server, ready)
+    last_known.save()
     (path,) = directory.iterdir()
     return path
 
@@ -116,20 +116,20 @@ def test_what_is_damaged_costs_only_the_start(tmp_path: Path, damage: str) -> No
 
     kept(tmp_path, offering("a")).write_text(damage)
 
-    assert Shelf(tmp_path).recall({NAME: SERVER}) == {}
+    assert LastKnown(tmp_path).recall({NAME: SERVER}) == {}
 
 
 def test_what_is_no_file_or_no_text_costs_only_the_start(tmp_path: Path) -> None:
     path = kept(tmp_path, offering("a"))
 
     path.write_bytes(b"\xff\xfe")
-    assert Shelf(tmp_path).recall({NAME: SERVER}) == {}
+    assert LastKnown(tmp_path).recall({NAME: SERVER}) == {}
     path.unlink()
     os.mkfifo(path)
-    assert Shelf(tmp_path).recall({NAME: SERVER}) == {}
+    assert LastKnown(tmp_path).recall({NAME: SERVER}) == {}
     path.unlink()
     path.mkdir()
-    assert Shelf(tmp_path).recall({NAME: SERVER}) == {}
+    assert LastKnown(tmp_path).recall({NAME: SERVER}) == {}
 
 
 def test_what_is_out_of_all_proportion_is_not_read(tmp_path: Path) -> None:
@@ -137,16 +137,16 @@ def test_what_is_out_of_all_proportion_is_not_read(tmp_path: Path) -> None:
     with path.open("ab") as file:
         file.truncate(1 << 30)
 
-    assert Shelf(tmp_path).recall({NAME: SERVER}) == {}
+    assert LastKnown(tmp_path).recall({NAME: SERVER}) == {}
 
 
 def test_of_much_only_the_beginning_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(tmp_path, offering("a", "pinned_b"))
-    monkeypatch.setattr(shelves, "READ_AT_ONCE", 10)
+    monkeypatch.setattr(bounds, "READ_AT_ONCE", 10)
 
-    recalled = Shelf(tmp_path).recall({NAME: SERVER})[NAME]
+    recalled = LastKnown(tmp_path).recall({NAME: SERVER})[NAME]
 
     assert not recalled.is_whole
     assert [entry.own_name for entry in recalled.ready.entries] == ["pinned_b"]
@@ -155,7 +155,7 @@ def test_of_much_only_the_beginning_is_read_at_once(
 async def test_the_rest_is_read_in_a_thread(tmp_path: Path) -> None:
     kept(tmp_path, offering("a", "pinned_b"))
 
-    whole = await Shelf(tmp_path).recall_whole(SERVER)
+    whole = await LastKnown(tmp_path).recall_whole(SERVER)
 
     assert whole is not None
     assert [entry.own_name for entry in whole.ready.entries] == ["a", "pinned_b"]
@@ -198,7 +198,7 @@ def test_what_nobody_needs_for_long_is_removed(tmp_path: Path) -> None:
     long_ago = old.stat().st_mtime - KEPT - 1
     os.utime(old, (long_ago, long_ago))
 
-    Shelf(tmp_path / "two").tidy()
+    LastKnown(tmp_path / "two").tidy()
 
     assert not old.exists()
     assert new.exists()
@@ -216,36 +216,38 @@ def test_another_version_of_a_program_is_noticed(tmp_path: Path) -> None:
 
 
 def test_whoever_keeps_nothing_recalls_nothing() -> None:
-    shelf = Shelf(None)
-    shelf.note(SERVER, offering("a"))
-    shelf.save()
+    last_known = LastKnown(None)
+    last_known.note(SERVER, offering("a"))
+    last_known.save()
 
-    assert shelf.recall({NAME: SERVER}) == {}
+    assert last_known.recall({NAME: SERVER}) == {}
 
 
 def test_a_full_disk_or_no_right_to_write_is_no_reason_to_fail(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    shelf = Shelf(tmp_path / "file" / "catalogs")
-    shelf.note(SERVER, offering("a"))
-    shelf.save()
+    last_known = LastKnown(tmp_path / "file" / "catalogs")
+    last_known.note(SERVER, offering("a"))
+    last_known.save()
 
-    assert json.dumps(shelf.recall({NAME: SERVER})) == "{}"
+    assert json.dumps(last_known.recall({NAME: SERVER})) == "{}"
 
 
 def test_who_wants_nothing_kept_has_nothing_kept(tmp_path: Path) -> None:
     config = Config(tmp_path / "servers.yaml", {NAME: SERVER}, Settings())
     other = Config(tmp_path / "other.yaml", {NAME: SERVER}, Settings())
     for each in (config, other):
-        shelf = open_shelf(tmp_path / "state" / "state.json", each)
-        shelf.note(SERVER, offering("one"))
-        shelf.save()
+        last_known = open_last_known(tmp_path / "state" / "state.json", each)
+        last_known.note(SERVER, offering("one"))
+        last_known.save()
 
     forgetful = replace(config, settings=Settings(state=False))
-    assert open_shelf(tmp_path / "state" / "state.json", forgetful).recall({NAME: SERVER}) == {}
+    assert (
+        open_last_known(tmp_path / "state" / "state.json", forgetful).recall({NAME: SERVER}) == {}
+    )
 
-    assert open_shelf(tmp_path / "state" / "state.json", config).recall({NAME: SERVER}) == {}
-    assert NAME in open_shelf(tmp_path / "state" / "state.json", other).recall({NAME: SERVER})
+    assert open_last_known(tmp_path / "state" / "state.json", config).recall({NAME: SERVER}) == {}
+    assert NAME in open_last_known(tmp_path / "state" / "state.json", other).recall({NAME: SERVER})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
@@ -253,9 +255,9 @@ def test_what_is_no_file_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
     path = kept(tmp_path, offering("one"))
     path.unlink()
     os.mkfifo(path)
-    shelf = Shelf(tmp_path)
-    shelf.note(SERVER, offering("one"))
-    shelf.save()
+    last_known = LastKnown(tmp_path)
+    last_known.note(SERVER, offering("one"))
+    last_known.save()
 
     assert path.is_file()
 
@@ -268,7 +270,7 @@ def test_what_was_half_written_is_removed_after_a_while(tmp_path: Path) -> None:
         each.write_bytes(b"x")
         os.utime(each, (0, 0))
 
-    Shelf(tmp_path / "two").tidy()
+    LastKnown(tmp_path / "two").tidy()
 
     assert path.exists()
     assert not left.exists()
@@ -283,17 +285,17 @@ async def cost_of_writing(number: int, directory: Path, monkeypatch: pytest.Monk
         replace_file(path, content)
         from_thread.run_sync(is_written.set)
 
-    monkeypatch.setattr(shelves, "replace_file", replace_and_tell)
-    monkeypatch.setattr(shelves, "PAUSE", 0.0)
-    shelf, ready = Shelf(directory), offering(*(f"t{each}" for each in range(number)))
+    monkeypatch.setattr(bounds, "replace_file", replace_and_tell)
+    monkeypatch.setattr(bounds, "PAUSE", 0.0)
+    last_known, ready = LastKnown(directory), offering(*(f"t{each}" for each in range(number)))
     with counting() as tally:
         async with anyio.create_task_group() as group:
-            group.start_soon(shelf.keep)
-            shelf.note(SERVER, ready)
+            group.start_soon(last_known.keep)
+            last_known.note(SERVER, ready)
             with anyio.fail_after(PATIENCE):
                 await is_written.wait()
             group.cancel_scope.cancel()
-    assert len(Shelf(directory).recall({NAME: SERVER})[NAME].ready.entries) == number
+    assert len(LastKnown(directory).recall({NAME: SERVER})[NAME].ready.entries) == number
     return tally.calls
 
 

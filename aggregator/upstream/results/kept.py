@@ -53,7 +53,7 @@ class Kept:
         return self.whole.weight + (self.structured.weight if self.structured else 0)
 
 
-class Shelf:
+class KeptResults:
     """Keeps results, within bounds of number, size and time."""
 
     def __init__(self, replica: str = "") -> None:
