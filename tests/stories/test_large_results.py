@@ -111,11 +111,17 @@ async def read_all(client: Client, call: tuple[str, dict[str, Any]]) -> str:
         ((name, arguments),) = calls_in(page)
 
 
-async def test_a_large_result_costs_its_limit_and_is_read_again_to_the_last_byte(era: Era) -> None:
+@pytest.mark.parametrize("through", [None, "CallTool", "CallReadOnlyTool"])
+async def test_a_large_result_costs_its_limit_and_is_read_again_to_the_last_byte(
+    era: Era, through: str | None
+) -> None:
+    name, arguments = "logs__read", dict[str, Any](size=400_000)
+    if through is not None:
+        name, arguments = through, {"name": name, "arguments": arguments}
     async with aggregating({"logs": connect_to(Logs())}, GUARDED) as upstream:
         await ready(upstream)
         async with visiting(upstream, era) as client:
-            shown = await client.call_tool("logs__read", {"size": 400_000})
+            shown = await client.call_tool(name, arguments)
 
             assert spent(shown) <= room_of(LIMIT)
             note, head, _gap, tail = [each.text for each in shown.content if each.type == "text"]
