@@ -19,6 +19,7 @@ from aggregator.cli.parser import make_parser
 from aggregator.config import parse_config
 from aggregator.upstream.http.proxies import parse_proxies
 from tests.peers import aggregating
+from tests.replicas.proxies import nginx_rules
 
 ROOT = Path(__file__).parent.parent
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
@@ -168,6 +169,13 @@ def test_the_page_tells_a_proxy_what_the_file_does() -> None:
 
     assert "backend replicas" in told
     assert told <= {*_haproxy().splitlines()}
+
+
+def test_the_page_tells_another_proxy_what_replicas_are_tried_behind() -> None:
+    page = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
+    shown = page.partition("```nginx\n")[2].partition("```")[0]
+
+    assert shown == nginx_rules("80", {"one": "10.0.0.1:8765", "two": "10.0.0.2:8765"})
 
 
 def _haproxy() -> str:

@@ -17,36 +17,10 @@ import httpx2
 
 from tests.loopback.door import NO_CERTIFICATES
 from tests.patience import PATIENCE
+from tests.replicas.proxies import HAPROXY, Proxy
 from tests.soak.client import ROOT
 
-PROXY = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 STORE = shutil.which("redis-server") or shutil.which("valkey-server")
-
-PROXY_FORM = """
-global
-  maxconn 4000
-  stats socket {directory}/proxy.sock mode 600
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout tunnel 1h
-  # With 503 nothing has happened yet, so that it can be sent on to another.
-  retry-on conn-failure 503
-  retries 5
-  option redispatch 1
-frontend door
-  bind 127.0.0.1:{port}
-  default_backend replicas
-backend replicas
-  balance roundrobin
-  option httpchk GET /readyz
-  http-check send hdr Host 127.0.0.1
-  # Whoever is only slow, as all are on a busy machine, is not taken for gone.
-  timeout check 30s
-  default-server check inter 200ms fall 1 rise 1
-"""
 
 
 def free_port() -> int:
@@ -196,30 +170,28 @@ def write_config(directory: Path, store: Storehouse | None, *, shows_more: bool)
 
 @asynccontextmanager
 async def cluster(
-    directory: Path, size: int, *, store: Storehouse | None = None
+    directory: Path, size: int, *, store: Storehouse | None = None, proxy: Proxy = HAPROXY
 ) -> AsyncGenerator[Cluster, None]:
     """Run so many replicas behind a proxy for the length of the block."""
-    assert PROXY is not None
+    assert proxy.command is not None
     write_config(directory, store, shows_more=False)
     replicas = [Replica(directory, number) for number in range(size)]
     port = free_port()
-    form = PROXY_FORM.format(directory=directory, port=port)
-    form += "".join(
-        f"  server replica{number} 127.0.0.1:{each.port}\n" for number, each in enumerate(replicas)
-    )
-    (directory / "proxy.cfg").write_text(form, encoding="utf-8")
-    proxy: subprocess.Popen[bytes] | None = None
+    settings = directory / "proxy.cfg"
+    addresses = [f"127.0.0.1:{each.port}" for each in replicas]
+    settings.write_text(proxy.form(directory, port, addresses), encoding="utf-8")
+    running: subprocess.Popen[bytes] | None = None
     try:
         # The first makes the key that the others read.
         for replica in replicas:
             await replica.start()
-        proxy = _begun(directory / "proxy.log", PROXY, "-db", "-f", str(directory / "proxy.cfg"))
+        running = _begun(directory / "proxy.log", proxy.command, *proxy.options, str(settings))
         await _until_open(port)
         yield Cluster(directory, replicas, port, store)
     finally:
-        if proxy is not None:
-            proxy.kill()
-            proxy.wait()
+        if running is not None:
+            running.terminate()
+            running.wait()
         with anyio.CancelScope(shield=True):
             for replica in replicas:
                 await replica.stop()

@@ -137,9 +137,13 @@ class Guest:
     async def _call(self) -> None:
         nonce = f"{self.number}-{uuid4().hex}"
         server = SERVERS[(self.number + next(self._ids)) % len(SERVERS)]
-        name = f"{server}__echo"
-        result = await self._answered("tools/call", {"name": name, "arguments": {"nonce": nonce}})
-        self._expect(_text(result) == nonce, (nonce, result))
+        answer = await self.called(f"{server}__echo", nonce)
+        self._expect(answer == nonce, (nonce, answer))
+
+    async def called(self, name: str, nonce: str) -> str:
+        """Call a tool, as often as we are told to; return the text that it answers with."""
+        params: Json = {"name": name, "arguments": {"nonce": nonce}}
+        return _text(await self._answered("tools/call", params))
 
     async def _search(self) -> None:
         params: Json = {"name": "ToolSearch", "arguments": {"query": "select:old__tally"}}
@@ -159,7 +163,7 @@ class Guest:
         """Send a request until it is answered, as often as we are told to."""
         for _ in range(TRIES):
             try:
-                return await self._once(method, {**params})
+                return await self.once(method, {**params})
             except AnsweredError as error:
                 if not error.is_to_be_sent_again:
                     raise
@@ -167,7 +171,8 @@ class Guest:
                 await anyio.sleep(PAUSE)
         raise AnsweredError(503, is_to_be_sent_again=False)
 
-    async def _once(self, method: str, params: Json) -> Json:
+    async def once(self, method: str, params: Json) -> Json:
+        """Send a request once; return the result."""
         message = self._message(method, params)
         headers = self._headers(method, params.get("name", ""))
         answer: Json = {}

@@ -32,6 +32,16 @@ class Trial:
         """How many have failed that were not under way when it happened."""
         return len(self.account.beyond(self.moment))
 
+    def examples(self) -> list[str]:
+        """Return some of what went wrong, with when, counted from the moment that it happened."""
+        account = self.account
+        failures = [*account.beyond(self.moment), *account.failures][:3]
+        told = [
+            f"{each.what}, {each.began - self.moment:.3f} to {each.ended - self.moment:.3f} s"
+            for each in failures
+        ]
+        return [*told, *account.crossed[:3]]
+
     def line(self) -> str:
         """Show it to a person."""
         account = self.account

@@ -250,6 +250,12 @@ async def replicas_row(directory: Path, quick: bool) -> AsyncIterator[str]:
         yield line
 
 
+async def replicas_nginx_row(directory: Path, quick: bool) -> AsyncIterator[str]:
+    clients, steps = (20, 30) if quick else (100, 125)
+    async for line in replicas.measure_behind_nginx(directory, clients, steps):
+        yield line
+
+
 async def replicas_store_row(directory: Path, quick: bool) -> AsyncIterator[str]:
     clients, steps = (20, 30) if quick else (100, 125)
     async for line in replicas.measure_with_store(directory, clients, steps):
@@ -279,6 +285,7 @@ ROWS: Mapping[str, Row] = {
     "hub-sessions": sessions_row,
     "hub-crossing": crossing_row,
     "replicas": replicas_row,
+    "replicas-nginx": replicas_nginx_row,
     "replicas-store": replicas_store_row,
     "replicas-rate": replicas_rate_row,
 }
