@@ -1,5 +1,8 @@
 """People who log in at an issuer that is not ours, with the SDK's own client."""
 
+import hmac
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,6 +10,7 @@ from pathlib import Path
 import httpx2
 import jwt
 import pytest
+from cryptography.hazmat.primitives import serialization as form
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider, TokenStorage
 from mcp.client.streamable_http import streamable_http_client
@@ -26,7 +30,7 @@ from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.loopback.web import listening
 from tests.patience import PATIENCE
 from tests.peers import ERAS, MODES, Era, Peer, connect_to, ready
-from tests.upstream.http.issuer.issuing import settings
+from tests.upstream.http.issuer.issuing import settings, signer, written
 from tests.upstream.http.test_keys import HELLO, client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -83,6 +87,39 @@ async def person(name: str, opened: Open, era: Era, pocket: Pocket) -> AsyncGene
         yield one
 
 
+async def forged(issuer: str, token: str) -> dict[str, str]:
+    """Return what whoever has a token, and the keys that all can read, could make of it."""
+    async with httpx2.AsyncClient(trust_env=False, verify=NO_CERTIFICATES) as http:
+        about = (await http.get(f"{issuer}/.well-known/openid-configuration")).json()
+        keys = (await http.get(about["jwks_uri"])).json()["keys"]
+    head, body, signature = token.split(".")
+    kind, claims = (json.loads(urlsafe_b64decode(f"{each}==")) for each in (head, body))
+    (key,) = [each for each in keys if each["kid"] == kind["kid"]]
+    public = jwt.PyJWK(key).key.public_bytes(
+        form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo
+    )
+    symmetric = written({**kind, "alg": "HS256"}, claims, b"").rstrip(".")
+    signed = urlsafe_b64encode(hmac.digest(public, symmetric.encode(), "sha256"))
+    genuine = urlsafe_b64decode(f"{signature}==")
+    own = signer("RS256", "mine")
+    changed = {"aud": "https://other.example.com/mcp", "iss": "https://evil.example"}
+    changed |= {"exp": claims["exp"] - 7200, "nbf": claims["exp"], "scope": "tools.all"}
+    return {
+        "as it was": token,
+        "altered": f"{head}.{body}.{signature[::-1]}",
+        "not signed": written({**kind, "alg": "none"}, claims, b""),
+        "signed with the public key": f"{symmetric}.{signed.rstrip(b'=').decode()}",
+        "signed by another, with a key it brings along": jwt.encode(
+            claims, own.private, "RS256", {**kind, "jwk": own.published()}
+        ),
+        "with a path for a key": written({**kind, "kid": "../../../dev/null"}, claims, genuine),
+        **{
+            f"with another {name}": written(kind, {**claims, name: value}, genuine)
+            for name, value in changed.items()
+        },
+    }
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_people_log_in_and_see_what_their_scopes_show(era: Era, tmp_path: Path) -> None:
     package, told = installed(), list[Event]()
@@ -102,16 +139,17 @@ async def test_people_log_in_and_see_what_their_scopes_show(era: Era, tmp_path: 
                     names = [tool.name for tool in (await one.list_tools()).tools]
                     called = await one.call_tool("notes__read", {})
             assert pocket.tokens is not None
-            # What was given to one program opens nothing once it is altered.
-            head, body, signature = pocket.tokens.access_token.split(".")
-            async with client(f"{head}.{body}.{signature[::-1]}") as other:
-                altered = await other.post(opened.url, json=HELLO)
+            refused = dict[str, int]()
+            for kind, token in (await forged(issuer, pocket.tokens.access_token)).items():
+                async with client(token) as other:
+                    answer = await other.post(opened.url, json=HELLO)
+                refused[kind] = answer.status_code
 
     claims = jwt.decode(pocket.tokens.access_token, options={"verify_signature": False})
     assert (claims["iss"], claims["aud"], claims["sub"]) == (issuer, url, "anna")
     assert names == ["notes__read"]
     assert not called.is_error
-    assert altered.status_code == 401
+    assert {kind: code for kind, code in refused.items() if code != 401} == {"as it was": 200}
     (ended,) = [each for each in told if isinstance(each, CallEnded)]
     assert ended.origin.identity == "anna"
     assert ended.origin.issuer == issuer
