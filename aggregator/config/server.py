@@ -248,7 +248,7 @@ def _check_command(form: ServerForm, entry: Entry, source: Source) -> None:
     _refuse_useless(ONLY_FOR_ADDRESSES, "command", entry, source)
     if not program.strip():
         raise source.error(f"`{dotted(location)}` is empty", location)
-    if " " in program and not _is_path(program):
+    if _is_line(program):
         first, _, rest = program.partition(" ")
         raise source.error(
             f"`{dotted(location)}` must be the program alone",
@@ -289,6 +289,15 @@ def _file(written: str | None, source: Source) -> Path | None:
 def _program(command: str, source: Source) -> str:
     """Return a path as an absolute one, and a bare name as it is, to be found on the PATH."""
     return str(source.resolved(command)) if _is_path(command) else command
+
+
+def _is_line(command: str) -> bool:
+    """Whether a program is written with its arguments; a path may have spaces in it."""
+    first, *rest = command.split(" ")
+    if not rest or _is_path(first):
+        return False
+    # No directory is called so, but a package is, and an option or a script has such a beginning.
+    return not _is_path(command) or any(word.startswith(("-", "@", ".", "/", "~")) for word in rest)
 
 
 def _is_path(command: str) -> bool:

@@ -162,6 +162,18 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
         "must be the program alone|`command: npx`",
     ),
     (
+        "command line with a slash",
+        "servers:\n  a:\n    command: npx -y @scope/x\n",
+        3,
+        "must be the program alone|`command: npx`",
+    ),
+    (
+        "command line with a script",
+        "servers:\n  a:\n    command: node ./build/x.js\n",
+        3,
+        "must be the program alone|`command: node`",
+    ),
+    (
         "prefix twice",
         "servers:\n  a: {command: x, prefix: p}\n  b: {command: x, prefix: p}\n",
         3,

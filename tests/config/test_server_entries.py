@@ -125,6 +125,7 @@ def test_the_type_of_an_address_can_be_said(written: str, kind: str) -> None:
         ("../server", "/etc/aggregator/../server"),
         ("/usr/bin/env", "/usr/bin/env"),
         ("/opt/my tools/server", "/opt/my tools/server"),
+        ("my tools/server", "/etc/aggregator/my tools/server"),
         ("~/server", str(Path.home() / "server")),
         ("~nobody-of-that-name/x", "/etc/aggregator/~nobody-of-that-name/x"),
         ("[npx, -y]", "npx"),
