@@ -13,7 +13,10 @@ _WORDS = (
     (r"character '(?:\\t|\t)'", "a tab is used for indentation"),
     (r"character '(.)' that cannot start", r"text that is not in quotes begins with `\1`"),
     (r"while scanning an alias|undefined alias", "text that is not in quotes begins with `*`"),
-    (r"mapping values are not allowed", "there is a second colon, or a colon too many"),
+    (
+        r"mapping values are not allowed",
+        "there is a second colon, or the line is indented further than the one above",
+    ),
     (r"expected <block end>", "this line is not indented as those above it"),
     (r"could not find expected ':'", "a key has no colon behind it"),
 )

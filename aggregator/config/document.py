@@ -101,7 +101,10 @@ def _advice(found: Complaint, written: str) -> str | None:
     if "in quotes" in found.problem:
         return "Put quotes around text that begins with a special character"
     if "mapping values" in found.context:
-        return "Put quotes around text that contains a colon and a space"
+        return (
+            "Indent keys of one server alike, and put quotes around text that contains a colon "
+            "and a space"
+        )
     return None
 
 

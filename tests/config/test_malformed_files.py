@@ -83,6 +83,12 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
         "is not valid YAML: a quotation mark is never closed",
     ),
     ("colon in text", "servers:\n  a: b: c\n", 2, "there is a second colon|quotes"),
+    (
+        "keys of one server indented differently",
+        "servers:\n  a:\n   command: x\n    args: [y]\n",
+        4,
+        "indented further than the one above|quotes",
+    ),
     ("bare asterisk", "servers:\n  a: {command: x, args: [*.py]}\n", 2, "is not valid YAML|quotes"),
     ("bare at sign", "servers:\n  a: {command: @x}\n", 2, "begins with `@`|quotes"),
     ("variable in braces", "servers:\n  a: {command: ${X}}\n", 2, "is not valid YAML|quotes"),
