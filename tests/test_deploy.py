@@ -163,9 +163,7 @@ def test_no_image_is_taken_from_a_host_that_is_named() -> None:
 
 
 def test_the_page_tells_a_proxy_what_the_file_does() -> None:
-    page = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
-    shown = page.partition("```haproxy\n")[2].partition("```")[0].splitlines()
-    told = {line for line in shown if not line.startswith("  server ")}
+    told = {line for line in _shown().splitlines() if not line.startswith("  server ")}
 
     assert "backend replicas" in told
     assert told <= {*_haproxy().splitlines()}
@@ -178,15 +176,22 @@ def test_the_page_tells_another_proxy_what_replicas_are_tried_behind() -> None:
     assert shown == nginx_rules("80", {"one": "10.0.0.1:8765", "two": "10.0.0.2:8765"})
 
 
+def _shown() -> str:
+    page = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
+    return page.partition("```haproxy\n")[2].partition("```")[0]
+
+
 def _haproxy() -> str:
     return (ROOT / "deploy" / "haproxy.cfg").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("haproxy", path="/usr/sbin:/usr/bin") is None, reason="none here")
-def test_the_proxy_takes_its_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [_haproxy(), _shown()], ids=["file", "page"])
+def test_the_proxy_takes_what_it_is_told(told: str, tmp_path: Path) -> None:
     command = shutil.which("haproxy", path="/usr/sbin:/usr/bin") or ""
+    (tmp_path / "haproxy.cfg").write_text(told, encoding="utf-8")
     done = subprocess.run(
-        [command, "-c", "-f", str(ROOT / "deploy" / "haproxy.cfg")],
+        [command, "-c", "-f", "haproxy.cfg"],
         capture_output=True,
         text=True,
         check=False,
