@@ -209,7 +209,9 @@ def _version(scope: Scope) -> str | None:
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    await Response(status_code=HTTPStatus.NOT_FOUND)(scope, receive, send)
+    # One text for all: what is hidden from somebody is as if it were not there.
+    text = f"There is nothing here for you: clients come to {PROTOCOL}, or {PROTOCOL}/PROFILE\n"
+    await Response(text, HTTPStatus.NOT_FOUND, media_type="text/plain")(scope, receive, send)
 
 
 async def _leaving(scope: Scope, receive: Receive, send: Send) -> None:

@@ -164,10 +164,13 @@ async def test_other_methods_and_paths_are_not_served(method: str, tmp_path: Pat
         httpx2.AsyncClient(headers=opened.credentials, trust_env=False) as http,
     ):
         status = (await http.request(method, opened.url)).status_code
-        nowhere = (await http.post(f"{opened.origin}/servers", json={"command": "sh"})).status_code
+        nowhere = await http.post(f"{opened.origin}/servers", json={"command": "sh"})
+        unknown = await http.post(f"{opened.url}/no-such-profile")
 
     assert status == 405
-    assert nowhere == 404
+    assert (nowhere.status_code, unknown.status_code) == (404, 404)
+    assert nowhere.text == unknown.text
+    assert "clients come to /mcp" in unknown.text
 
 
 @pytest.mark.anyio
