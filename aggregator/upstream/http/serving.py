@@ -45,6 +45,9 @@ LOOK = 1.0
 Say = Callable[[str], None]
 """Tells the person who started us something."""
 
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104
+"""What means all addresses of a machine, with the one that it has for itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -109,14 +112,21 @@ class Listener:
     @property
     def near(self) -> str:
         """The host and port by which this machine reaches us."""
-        host = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.binding.host)  # noqa: S104
-        return Binding(host or self.binding.host, self.binding.port).authority
+        host = _EVERYWHERE.get(self.binding.host, self.binding.host)
+        return Binding(host, self.binding.port).authority
 
     @property
     def url(self) -> str:
         """The address that clients connect to."""
         scheme = "http" if self._access.certificate is None else "https"
-        return f"{scheme}://{self.binding.authority}{PROTOCOL}"
+        # All addresses of a machine are none that it could be asked for by.
+        names = self._access.names if self._is_everywhere and not self._access.proxies else ()
+        authority = Binding(names[0], self.binding.port).authority if names else self.near
+        return f"{scheme}://{authority}{PROTOCOL}"
+
+    @property
+    def _is_everywhere(self) -> bool:
+        return self.binding.host in _EVERYWHERE
 
     async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
         """Serve clients until we are told to stop."""
@@ -205,7 +215,8 @@ class Listener:
 
     def greet(self) -> None:
         """Say where clients come, and what they must know."""
-        self._access.say(f"serving clients at {self.url}")
+        others = ", and at the other addresses of this machine" if self._is_everywhere else ""
+        self._access.say(f"serving clients at {self.url}{others}")
         if self._token is not None and self._access.takes_token:
             place = FROM_ENVIRONMENT if self._access.token else self._access.token_file
             self._access.say(

@@ -2,12 +2,14 @@
 
 import socket
 import stat
+from ipaddress import ip_network
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from aggregator.upstream.http.binding import Binding, BindingError, listen, parse_binding
+from aggregator.upstream.http.guard import Policy
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import Site
 from aggregator.upstream.http.token import ensure_token
@@ -93,6 +95,35 @@ def test_a_port_that_is_taken_is_one_readable_error() -> None:
 def test_who_can_be_reached_by_others_must_ask_for_a_token() -> None:
     with pytest.raises(BindingError, match="a token is required"):
         Listener(Access(Binding("0.0.0.0", 0), token_file=None))  # noqa: S104 - refused
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "proxies", "place"),
+    [
+        ("127.0.0.1", ("tools.example.com",), (), "127.0.0.1:{port}/mcp"),
+        ("0.0.0.0", (), (), "127.0.0.1:{port}/mcp, and at"),  # noqa: S104 - only for a moment
+        ("0.0.0.0", ("tools.example.com",), (), "tools.example.com:{port}/mcp, and at"),  # noqa: S104
+        # At which port clients come to a gateway is not known here.
+        ("0.0.0.0", ("tools.example.com",), ("192.0.2.1",), "127.0.0.1:{port}/mcp, and at"),  # noqa: S104
+    ],
+)
+def test_whoever_starts_us_is_told_an_address_that_is_answered(
+    host: str, names: tuple[str, ...], proxies: tuple[str, ...], place: str
+) -> None:
+    said = list[str]()
+    networks = tuple(ip_network(each) for each in proxies)
+    access = Access(
+        Binding(host, 0), None, token="t" * 32, names=names, proxies=networks, say=said.append
+    )
+    listener = Listener(access)
+    listener.greet()
+    listener.close()
+
+    told = f"serving clients at http://{place.format(port=listener.binding.port)}"
+    assert said[0].startswith(told)
+    assert Policy.of(host, listener.binding.port, names=names).knows(
+        listener.url.split("/")[2], None
+    )
 
 
 def test_a_token_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:
