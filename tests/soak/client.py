@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -203,7 +204,9 @@ async def spawned(
     config: Path, log: Path, options: Sequence[str]
 ) -> AsyncGenerator[anyio.abc.Process, None]:
     command = [sys.executable, "-m", "aggregator", "serve", "--config", str(config), *options]
-    environment = {**os.environ, "XDG_STATE_HOME": str(config.parent / "state")}
+    # What is known of servers from an earlier run would have them start only when they are called.
+    state = tempfile.mkdtemp(prefix="state-", dir=config.parent)
+    environment = {**os.environ, "XDG_STATE_HOME": state}
     with log.open("wb") as stderr:
         process = await anyio.open_process(command, cwd=ROOT, stderr=stderr, env=environment)
     async with process:
