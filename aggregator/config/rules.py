@@ -37,18 +37,26 @@ class Rule(NamedTuple):
     """Names with a hash behind them, without case and signs."""
     is_generous: bool
     """Whether names are taken for their words too, which calls do not forgive."""
+    leads: tuple[str, ...]
+    """What names may begin with by themselves that a call takes for the name of their server."""
 
     def means(self, spelled: Spellings) -> bool:
         """Whether a tool is one that the globs are about."""
         if self.own.match(spelled.own) or self.own.match(spelled.plain):
             return True
         forms = spelled.worded if self.is_generous else spelled.folded
-        if any(map(self.folded.match, forms)):
+        if any(map(self.folded.match, (*forms, *self._behind_leads(forms)))):
             return True
         whole = self.whole
         if whole is not None and any(map(whole.match, (spelled.whole, spelled.hashed))):
             return True
         return bool(self.hashed) and folded(spelled.bare_hashed) in self.hashed
+
+    def _behind_leads(self, forms: Iterable[str]) -> Iterator[str]:
+        """Yield what is left of names that say themselves whose they are."""
+        for form in forms:
+            if form.startswith(self.leads):
+                yield from (form.removeprefix(lead) for lead in self.leads if form.startswith(lead))
 
 
 @lru_cache(maxsize=4096)
@@ -56,11 +64,13 @@ def rule(globs: tuple[str, ...], whose: Whose, *, is_generous: bool = False) -> 
     """Return what globs mean under a server.
 
     What forbids is generous: `delete_*` is also `deleteNote`, and the server's name may stand
-    before it with any sign. What permits is no more forgiving than calls are.
+    before it with any sign, or before the tool: `notes_delete_note` of `notes` can be called
+    `notes__delete_note`. What permits is no more forgiving than calls are.
     """
     held = [rest for glob in globs for rest in (glob, *_behind_prefix(glob, whose))]
-    loose, hashed = held, frozenset[str]()
+    loose, hashed, leads = held, frozenset[str](), set[str]()
     if is_generous:
+        leads = _leads(whose)
         loose = [*held, *(rest for glob in globs for rest in _behind_name(glob, whose))]
         loose += [worded(each) for each in loose]
         hashed = frozenset(each for each in map(_folded, loose) if _HASHED.fullmatch(each))
@@ -73,6 +83,7 @@ def rule(globs: tuple[str, ...], whose: Whose, *, is_generous: bool = False) -> 
         whole=_joined(whole, re.IGNORECASE) if whole else None,
         hashed=hashed,
         is_generous=is_generous,
+        leads=tuple(leads),
     )
 
 
@@ -123,12 +134,17 @@ def _behind_name(glob: str, whose: Whose) -> Iterator[str]:
     """Yield the same for any sign, unless nothing but wildcards is left."""
     plain = _folded(glob)
     marked = BOUNDARY.finditer(plain) if plain.startswith(CLIENT_MARK) else ()
-    leads = {f"{folded(lead)}_" for lead in whose if lead}
+    leads = _leads(whose)
     for text in (plain, *(plain[boundary.start() :] for boundary in marked)):
         for lead in leads:
             rest = text.removeprefix(lead)
             if rest != text and folded(_WILD.sub("", rest)):
                 yield rest
+
+
+def _leads(whose: Whose) -> set[str]:
+    """Return what a server may be named by before a tool, without case and signs."""
+    return {f"{folded(lead)}_" for lead in whose if folded(lead)}
 
 
 def _folded(glob: str) -> str:

@@ -129,3 +129,21 @@ async def test_a_list_that_is_being_read_brings_nothing_back_that_is_forbidden(e
     assert not any(shown)
     assert "db__drop" not in fleet.now.catalog.entries
     assert peer.calls == []
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("own", ["db_drop_table", "db__drop_table", "DB-drop-table", "dbDropTable"])
+async def test_a_tool_that_names_its_server_itself_is_forbidden_as_it_can_be_called(
+    own: str, era: Era
+) -> None:
+    """`db__drop_table` calls it, so `drop_*` is about it."""
+    peer = Peer(own, "query")
+
+    async with aggregating({"db": connect_to(peer)}, db={"deny": ("drop_*",)}) as upstream:
+        async with visiting(upstream, era) as client:
+            await ready(upstream)
+            for text in ("db__drop_table", "db_drop_table", own, f"db__{own}", f"mcp__us__{own}"):
+                refused = await client.call_tool("CallTool", asked(text))
+                assert refused.is_error
+
+    assert peer.calls == []
