@@ -265,11 +265,13 @@ class Config:
         object.__setattr__(self, "servers", MappingProxyType(servers))
 
     def _beside_others(self, server: ServerConfig) -> ServerConfig:
-        others = {
-            name: other.prefix
-            for name, other in self.servers.items()
-            if not server.prefix and name != server.name
-        }
+        if server.prefix:
+            others = dict[ServerName, str]()
+        else:
+            # Those that are left out here still have their names.
+            known = {name: other.prefix for name, other in self.servers.items()}
+            others = {**server.others, **known}
+            others.pop(server.name, None)
         return server if others == server.others else replace(server, others=others)
 
     @property

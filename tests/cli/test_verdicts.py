@@ -1,5 +1,6 @@
 """What commands that start servers say of those that are not there, and how they end."""
 
+import json
 import sys
 from io import StringIO
 
@@ -7,7 +8,7 @@ import pytest
 
 from aggregator.cli import main
 from aggregator.cli.environment import ExitStatus
-from tests.cli.shell import Shell, Terminal, faulty
+from tests.cli.shell import ROOT, Shell, Terminal, faulty
 
 pytestmark = pytest.mark.slow
 
@@ -170,3 +171,20 @@ def test_an_audit_file_that_cannot_be_written_is_told(shell: Shell, command: str
     assert "calls cannot be written to the audit file" in told
     assert "is a directory; see to it, or change `audit.file`" in told
     assert ran.status is (ExitStatus.ERROR if command == "check" else ExitStatus.FINE)
+
+
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_what_has_anothers_name_is_refused_also_where_the_other_is_not_started(
+    shell: Shell, command: str
+) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("git__push", "help")]
+    (shell.project / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+    listing = [sys.executable, str(ROOT / "tests" / "cli" / "listing_server.py"), "tools.json"]
+    servers = {"bare": {"command": listing, "prefix": ""}, "git": {"command": "no-such-mcp"}}
+    shell.write_servers(json.dumps({"servers": servers}))
+
+    ran = shell.run(command, "bare")
+
+    words = " ".join(ran.out.split())
+    assert "`git__push` has the name of a tool of `git`; give `bare` a `prefix`" in words
+    assert ran.out.count("git__push") == 1
