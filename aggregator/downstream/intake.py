@@ -15,7 +15,7 @@ from aggregator.catalog import PromptEntry, ResourceEntry, SkillEntry, ToolEntry
 from aggregator.config import ServerConfig
 from aggregator.downstream.definition import cleaned, measured
 from aggregator.downstream.wishes import grant
-from aggregator.names import RESERVED, Leads, ToolName, plain_name, settle
+from aggregator.names import RESERVED, Leads, ToolName, extent, plain_name, settle
 
 MAX_TOOLS = 5_000
 """Tools kept of one server."""
@@ -33,6 +33,10 @@ MAX_NAME = 256
 """Characters a tool's own name may have."""
 MAX_URI = 4096
 """Characters the URI of a resource may have."""
+SPELT_OUT = 2
+"""Times as many a name may have once it is spelt out, with letters beside their marks."""
+REFUSING = 12
+"""Steps that it takes to see that something cannot be used."""
 RULING, READ = 3, 4
 """Steps that it takes to see what is configured for a name, and how often it is read for it."""
 
@@ -98,11 +102,11 @@ class Intake:
             problem = _problem(item, self._kind)
             if problem is not None or not is_object(item):
                 self._refuse(problem or f"A {self._kind.noun} is not an object")
-                if self._turn.is_over(RULING):
+                if self._turn.is_over(REFUSING):
                     yield
                 continue
             key = item[self._kind.key]
-            if self._turn.is_over(RULING, cleaned=READ * len(key)):
+            if self._turn.is_over(RULING, cleaned=READ * extent(key)):
                 yield
             if self._allows(key):
                 yield from self._admit(key, item)
@@ -354,6 +358,8 @@ def _problem(tool: object, kind: Kind) -> str | None:
             f"`{shown}` has a {kind.key} with hidden characters "
             f"or of more than {kind.max_key} characters"
         )
+    if extent(name) > SPELT_OUT * kind.max_key:
+        return f"`{shown}` has a {kind.key} of signs that stand for too many characters"
     if not isinstance(tool.get("inputSchema", {}), Mapping):
         return f"`{shown}` has an input schema that is not an object"
     return None

@@ -39,7 +39,7 @@ from aggregator.downstream.intake import (
 from aggregator.downstream.link import Link
 from aggregator.downstream.peer import Peer
 from aggregator.downstream.wishes import grant
-from aggregator.names import ToolName
+from aggregator.names import ToolName, extent
 from aggregator.secrecy import Redaction
 
 logger = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ def _enter(
     for each in named:
         entries.append(entry_of(server, *each))
         name = entries[-1].own_name
-        if turn.is_over(RULING, cleaned=entries[-1].characters + READ * len(name)):
+        if turn.is_over(RULING, cleaned=entries[-1].characters + READ * extent(name)):
             yield
 
 

@@ -19,7 +19,7 @@ from aggregator.downstream.intake import (
     named_tools,
 )
 from aggregator.downstream.wishes import grant
-from aggregator.names import NAMING_ALONE, Leads, ServerName
+from aggregator.names import NAMING_ALONE, Leads, ServerName, extent
 
 
 class Review(NamedTuple):
@@ -80,7 +80,7 @@ def reviewing(server: ServerConfig, state: Ready) -> Generator[None, None, Ready
     for each in state.entries:
         if server.allows(each.own_name):
             allowed.append(each.tool)
-        if turn.is_over(RULING, cleaned=READ * len(each.own_name)):
+        if turn.is_over(RULING, cleaned=READ * extent(each.own_name)):
             yield
     named, _ = yield from named_tools(server, Admitted(tuple(allowed), ()))
     entries: list[ToolEntry] = []
@@ -88,7 +88,7 @@ def reviewing(server: ServerConfig, state: Ready) -> Generator[None, None, Ready
     known = {each.own_name: each for each in state.entries}
     for name, tool in named:
         entries.append(entry_of(server, name, tool))
-        if turn.is_over(RULING, cleaned=READ * len(tool["name"])):
+        if turn.is_over(RULING, cleaned=READ * extent(tool["name"])):
             yield
     granted, _ = grant(server, entries)
     entries = [old if (old := known[each.own_name]) == each else each for each in granted]
@@ -106,7 +106,7 @@ def restricting(server: ServerConfig, state: Ready) -> Generator[None, None, Rea
     for each in state.entries:
         if server.allows(each.own_name) and leads.claims(each.name) is None:
             entries.append(_trusted(server, each))
-        if turn.is_over(steps, cleaned=READ * len(each.own_name)):
+        if turn.is_over(steps, cleaned=READ * extent(each.own_name)):
             yield
     for each in state.offers.prompts:
         if leads.claims(each.name) is None:

@@ -5,7 +5,7 @@ cut or drop what becomes too long, and without `_mcp_` inside, since one client 
 A name depends only on the names of its server's tools, never on the order they are listed in.
 """
 
-from aggregator.names.forms import CLIENT_MARK, ServerName, ToolName, folded, grouped
+from aggregator.names.forms import CLIENT_MARK, ServerName, ToolName, extent, folded, grouped
 from aggregator.names.leads import Leads
 from aggregator.names.lookup import Ambiguous, Forms, Lookup, Register
 from aggregator.names.settling import (
@@ -40,6 +40,7 @@ __all__ = [
     "ServerName",
     "Spellings",
     "ToolName",
+    "extent",
     "folded",
     "grouped",
     "is_own_name",

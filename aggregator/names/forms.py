@@ -32,6 +32,11 @@ def unaccented(text: str) -> str:
     return "".join(part for part in parts if not unicodedata.combining(part))
 
 
+def extent(name: str) -> int:
+    """Return how many characters a name has once it is spelt out: one sign may be eighteen."""
+    return len(name) if name.isascii() else len(unicodedata.normalize("NFKD", name))
+
+
 def folded(text: str) -> str:
     """Return a name without what models get wrong: letter case and punctuation."""
     return flattened(text).strip("_")

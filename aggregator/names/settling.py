@@ -13,6 +13,7 @@ from aggregator.names.forms import (
     PUNCTUATION,
     ServerName,
     ToolName,
+    extent,
     folded,
     unaccented,
     worded,
@@ -91,7 +92,7 @@ def settle(
         text = _tool(tool, lead)
         if lead or not _is_imitation(tool, text, ours, others):
             wanted[tool] = text
-        if turn.is_over(NAMING if lead else NAMING_ALONE, cleaned=len(tool)):
+        if turn.is_over(NAMING if lead else NAMING_ALONE, cleaned=extent(tool)):
             yield
     yield
     settled = yield from _told_apart(wanted, "tool", MAX_NAME, lead=lead)

@@ -241,6 +241,14 @@ def test_any_listing_is_sorted_out_without_an_error(listing: list[Any]) -> None:
     assert len(entries) + len(refused) <= len(listing)
 
 
+def test_a_name_of_signs_that_are_whole_words_is_refused() -> None:
+    admitted = admit([tool("\ufdfa" * 30), tool("\u00e9" * 256), tool("\ufdfa")])
+
+    assert [len(each["name"]) for each in admitted.definitions] == [256, 1]
+    (sentence,) = admitted.refused
+    assert sentence.endswith("` has a name of signs that stand for too many characters")
+
+
 def test_of_a_listing_full_of_rubbish_only_a_few_sentences_are_said() -> None:
     admitted = admit([*({} for _ in range(100_000)), tool("good")])
 
