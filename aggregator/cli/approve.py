@@ -10,9 +10,9 @@ from aggregator.catalog.lock import Drift, Lock, Record
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
     Offered,
-    arrived,
     ask,
     begin,
+    brought,
     differences,
     place_of,
     read_lock,
@@ -169,7 +169,7 @@ def _tell(
     # Of a server that is new as a whole, one line is enough.
     for server in new:
         own = [drift for (owner, _), drift in chosen.items() if owner == server]
-        told += [(server, arrived(own).replace("is not in the lock yet", "new"))] if own else []
+        told += [(server, f"new, with {brought(own)}")] if own else []
     for name, what in told:
         environment.say(environment.paper.fill(f"Approved {name}: {what}"))
     if not chosen and not offered.absent:

@@ -11,9 +11,9 @@ from aggregator.cli.comparing import compared
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.locking import (
     Offered,
-    arrived,
     ask,
     begin,
+    brought,
     differences,
     pinned,
     place_of,
@@ -198,7 +198,10 @@ def _table(found: Found, lock: Lock, offered: Offered, environment: Environment)
         for server, drift in _each(found)
         if server not in gone and server not in new
     ]
-    rows += [("new", server, arrived(found[server])) for server in sorted(new)]
+    rows += [
+        ("new", server, f"is not in the lock yet, with {brought(found[server])}")
+        for server in sorted(new)
+    ]
     rows += [
         (
             "removed",

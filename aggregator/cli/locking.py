@@ -186,12 +186,12 @@ def differences(config: Config, lock: Lock, offered: Offered) -> dict[ServerName
     return {name: each for name, each in sorted(found.items()) if each}
 
 
-def arrived(found: Collection[Drift]) -> str:
-    """Say of a server of which nothing was written down how much it brings."""
+def brought(found: Collection[Drift]) -> str:
+    """Say how much a server brings of which nothing was written down."""
     tools = sum(bool(each.tool) for each in found)
     said = [counted(tools, "tool")] if tools else []
     said += ["instructions"] if tools < len(found) else []
-    return f"is not in the lock yet, with {' and '.join(said)}"
+    return " and ".join(said)
 
 
 def _differences(server: ServerConfig, before: Record | None, after: Record) -> list[Drift]:
