@@ -21,11 +21,11 @@ from aggregator.catalog import Ready
 from aggregator.catalog.lock import Ledger, Lock, taken_apart, written
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
+from aggregator.fleet.last_known import LastKnown
 from aggregator.fleet.pinning import compare as differing
 from aggregator.fleet.pinning import recording
 from aggregator.fleet.sheet import read as read_sheet
 from aggregator.fleet.sheet import written as written_sheet
-from aggregator.fleet.shelf import Shelf
 from aggregator.names import ServerName
 from benchmarks.measure import report
 
@@ -122,10 +122,10 @@ def keep(rounds: int) -> None:
 
     def write() -> None:
         with TemporaryDirectory() as directory:
-            shelf = Shelf(Path(directory))
+            last_known = LastKnown(Path(directory))
             for server, ready in made.values():
-                shelf.note(server, ready)
-            shelf.save()
+                last_known.note(server, ready)
+            last_known.save()
 
     idle = min(anyio.run(longest_wait, None) for _ in range(rounds))
     busy = min(anyio.run(longest_wait, write) for _ in range(rounds))

@@ -1,12 +1,15 @@
 """What is imported is declared, and what is declared is imported."""
 
 import ast
+import importlib
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 OURS = {"aggregator"}
@@ -43,3 +46,8 @@ def _imports(path: Path) -> Iterator[str]:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py")))
+def test_every_benchmark_finds_what_it_measures(name: str) -> None:
+    assert importlib.import_module(f"benchmarks.{name}").__doc__

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 from mcp_types import INVALID_PARAMS, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
@@ -103,11 +102,14 @@ async def test_a_change_is_kept_while_the_session_goes_on(desk: Desk) -> None:
 
 
 async def written(desk: Desk, tool: dict[str, Any]) -> None:
-    """Wait for a thread, which takes its own time, whatever the clock says."""
+    """Wait for a thread, which takes its own time, whatever the clock says.
+
+    That clock goes on meanwhile: who waits for the thread may begin its next pause only then.
+    """
     deadline = time.monotonic() + PATIENCE
     while not desk.records or desk.results != [FIRST, {"tools": [tool]}]:
         assert time.monotonic() < deadline
-        await anyio.lowlevel.checkpoint()
+        await anyio.sleep(PAUSE)
 
 
 async def test_a_modern_list_is_kept_as_one_that_may_change_at_once(desk: Desk) -> None:
