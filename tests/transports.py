@@ -19,13 +19,20 @@ from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
     Line,
-    OneWay,
     Received,
     Related,
     Remedy,
+    Take,
     Transport,
 )
 from tests.patience import patience
+
+
+class OneWay:
+    """A transport on which everything comes one after another, and requests are waited for."""
+
+    def put(self, _request: JSONRPCRequest, _headers: Headers, _take: Take, /) -> bool:
+        return False
 
 
 class StreamTransport(OneWay):

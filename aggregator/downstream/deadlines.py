@@ -8,7 +8,7 @@ that they are read.
 import math
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Self
+from typing import Protocol, Self
 
 import anyio
 
@@ -18,6 +18,22 @@ OVERDUE = 1.0
 """Seconds after a deadline that no event loop is late by, unless its process was stopped."""
 LATE_PATIENCE = 1.0
 """Seconds for an answer that may have come while this process stood still to be read."""
+
+
+class Ending(Protocol):
+    """What can be ended: the scope of a task that waits, or somebody who is told."""
+
+    @property
+    def deadline(self) -> float:
+        """When it ends by itself, where nobody looks."""
+        ...
+
+    @deadline.setter
+    def deadline(self, value: float) -> None: ...
+
+    def cancel(self) -> None:
+        """End it now."""
+        ...
 
 
 class Deadlines:
@@ -60,7 +76,8 @@ class Deadlines:
                 patience.note_watch()
 
     def _look(self, now: float) -> None:
-        for patience in self._held:
+        # Some leave when their time is over.
+        for patience in list(self._held):
             patience.look(now)
         # Most calls end soon: when they have, it is looked once more, and for nothing.
         self._next = min((each.deadline for each in self._held), default=math.inf)
@@ -74,7 +91,7 @@ class Patience:
 
     def __init__(
         self,
-        scope: anyio.CancelScope,
+        scope: Ending,
         *,
         between: float,
         altogether: float,

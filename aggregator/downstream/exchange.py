@@ -71,12 +71,29 @@ Outcome = dict[str, Any] | ErrorData | Undelivered | None
 """What became of a request; nothing if the connection closed."""
 
 
+class Waiting(Protocol):
+    """Somebody who waits for an answer."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether there was an outcome."""
+        ...
+
+    def settle(self, outcome: Outcome, /) -> None:
+        """Take the outcome, of which there is one."""
+        ...
+
+
 @dataclass(slots=True)
 class _Waiter:
-    """Somebody who waits for an answer."""
+    """A task that waits for an answer."""
 
     answered: anyio.Event = field(default_factory=anyio.Event)
     outcome: Outcome = None
+
+    @property
+    def is_settled(self) -> bool:
+        return self.answered.is_set()
 
     def settle(self, outcome: Outcome) -> None:
         self.outcome = outcome
@@ -99,7 +116,7 @@ class Exchange:
         self.closed = anyio.Event()
         """Set when nobody will be answered any more."""
         self._numbers = count(1)
-        self._waiting: dict[RequestId, _Waiter] = {}
+        self._waiting: dict[RequestId, Waiting] = {}
         self._serving: dict[RequestId, anyio.CancelScope] = {}
         self._side: _Side | None = None
         """Who hears what the other side says by itself, for as long as somebody does."""
@@ -127,8 +144,10 @@ class Exchange:
         if self.closed.is_set():
             raise ConnectionClosedError
         waiter = self._waiting[number] = _Waiter()
+        message = _request(number, method, params)
         try:
-            await self.transport.ask(_request(number, method, params), headers, self._take)
+            if not self.transport.put(message, headers, self._take):
+                await self.transport.send(message, headers)
             if not waiter.answered.is_set():
                 await waiter.answered.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -139,7 +158,33 @@ class Exchange:
             raise
         finally:
             del self._waiting[number]
-        return _result(waiter.outcome)
+        return result_of(waiter.outcome)
+
+    def begin(
+        self, number: int, method: str, params: Params, headers: Headers, waiting: Waiting
+    ) -> bool:
+        """Send a request whose outcome somebody is told of, until it is forgotten.
+
+        Say whether that can be done without waiting.
+        """
+        if self._side is None or self.closed.is_set():
+            return False
+        try:
+            is_sent = self.transport.put(_request(number, method, params), headers, self._take)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return False
+        if is_sent:
+            self._waiting[number] = waiting
+        return is_sent
+
+    def forget(self, number: int) -> None:
+        """Tell nobody of the outcome of a request."""
+        del self._waiting[number]
+
+    def take_back(self, number: int) -> None:
+        """Have the other side told, as a courtesy, that an answer is no longer wanted."""
+        if self._side is not None and not self.closed.is_set():
+            self._side.group.start_soon(self._take_back, number)
 
     async def notify(self, method: str, params: Params = None) -> None:
         """Send a notification; a connection that is gone swallows it."""
@@ -200,7 +245,7 @@ class Exchange:
             # Some servers write the numbers they are sent as text.
             is_number = len(number) <= MAX_DIGITS and number.isdecimal()
             waiter = self._waiting.get(int(number)) if is_number else None
-        if waiter is None or waiter.answered.is_set():
+        if waiter is None or waiter.is_settled:
             logger.debug("an answer that nobody waits for is dropped", extra=self._about)
         else:
             waiter.settle(outcome)
@@ -273,8 +318,8 @@ class Exchange:
     def close(self) -> None:
         """Tell everybody who waits that there will be no answer."""
         self.closed.set()
-        for waiter in self._waiting.values():
-            if not waiter.answered.is_set():
+        for waiter in list(self._waiting.values()):
+            if not waiter.is_settled:
                 waiter.settle(None)
 
 
@@ -291,7 +336,14 @@ def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:
     return JSONRPCRequest.model_construct(jsonrpc="2.0", id=number, method=method, params=params)
 
 
-def _result(outcome: Outcome) -> dict[str, Any]:
+def result_of(outcome: Outcome) -> dict[str, Any]:
+    """Return the result of a request.
+
+    Raises:
+        MCPError: The answer is an error.
+        UndeliveredError: The transport could not get an answer.
+        ConnectionClosedError: The connection closed before there was an answer.
+    """
     match outcome:
         case dict():
             return outcome

@@ -105,6 +105,11 @@ class ClientCall:
         return was_being_told
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether its server has said nothing and asks nothing, as of most."""
+        return self._turn is None and not self._questions
+
+    @property
     def has_heard(self) -> bool:
         """Whether the server has said anything; of most calls there is nothing but the result."""
         return self._turn is not None

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Envelope, Mirrored, Params
-from aggregator.downstream.exchange import Exchange
+from aggregator.downstream.exchange import Exchange, Waiting
 from aggregator.downstream.inflight import ClientCall
 from aggregator.downstream.introduction import LinkLostError, Ourselves, introduce
 from aggregator.downstream.peer import Peer
@@ -91,11 +91,47 @@ class Link:
                 await call.until_withdrawn()
         return result if self.peer.era == "modern" else without_questions(result)
 
+    def next_number(self) -> int:
+        """Return a number for a request that no other request has."""
+        return self._exchange.next_number()
+
+    def begin(
+        self,
+        number: int,
+        method: str,
+        params: Params,
+        *,
+        call: ClientCall,
+        mirrored: Mirrored,
+        waiting: Waiting,
+    ) -> bool:
+        """Send a request for a client, whose outcome somebody is told of and has it leave then.
+
+        Say whether that can be done without waiting.
+        """
+        wrapped = self._envelope.wrap(params, number, call)
+        headers = self._envelope.headers(method, wrapped, mirrored)
+        is_sent = self._exchange.begin(number, method, wrapped, headers, waiting)
+        if is_sent:
+            self._in_flight.enter(number, call)
+        return is_sent
+
+    def leave(self, number: int, *, is_given_up: bool = False) -> None:
+        """Have a request that was begun be over; one that is given up is taken back."""
+        self._exchange.forget(number)
+        self._in_flight.leave(number, is_given_up=is_given_up)
+        if is_given_up:
+            self._exchange.take_back(number)
+
+    def lowers(self, level: str) -> bool:
+        """Whether a server of the handshake era has to be asked to log from this level on."""
+        if self.peer.era == "modern" or "logging" not in self.peer.capabilities:
+            return False
+        return self._level is None or LEVELS.index(level) < LEVELS.index(self._level)
+
     async def lower_level(self, level: str) -> None:
         """Have a server of the handshake era log at least from this level on."""
-        if self.peer.era == "modern" or "logging" not in self.peer.capabilities:
-            return
-        if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
+        if self.lowers(level):
             self._level = level
             with suppress(MCPError, UndeliveredError):
                 await self.request("logging/setLevel", {"level": level})

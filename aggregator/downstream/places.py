@@ -84,11 +84,16 @@ class Places:
         """Whether a client can neither have a place now nor wait for one."""
         return not (self._may_take(party) or self._queued.fits_one_more(party, self._queue))
 
+    def take_free(self, party: Party) -> bool:
+        """Have a place until it is given back, if one is free for this client."""
+        if not self._may_take(party):
+            return False
+        self._held.change(party, 1)
+        return True
+
     async def take(self, party: Party) -> None:
         """Have a place as soon as it is this client's turn, until it is given back."""
-        if self._may_take(party):
-            self._held.change(party, 1)
-        else:
+        if not self.take_free(party):
             await self._turn(party)
 
     def give_back(self, party: Party) -> None:

@@ -7,17 +7,19 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import ServerConfig
-from aggregator.downstream.deadlines import Deadlines, Patience
+from aggregator.downstream.deadlines import Deadlines, Ending, Patience
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
+from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.failure import Failure, undelivered
 from aggregator.downstream.inflight import Caller, ClientCall
 from aggregator.downstream.link import Link
 from aggregator.downstream.need import Need
 from aggregator.downstream.places import Places
 from aggregator.downstream.questions import Questions
+from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.standing import Standing
 from aggregator.downstream.tongue import Tongue
-from aggregator.downstream.transport import ConnectionClosedError, UndeliveredError
+from aggregator.downstream.transport import UndeliveredError
 from aggregator.errors import (
     BusyError,
     CallTimeoutError,
@@ -79,6 +81,71 @@ class Requests:
         """Send no more: who asks from here on has to wait."""
         self.link = None
 
+    def begin(
+        self, method: str, params: Mapping[str, Any], caller: Caller, settled: Settled
+    ) -> Sent | None:
+        """Send a client's request, and have somebody told when it is settled.
+
+        Nothing is sent where something has to be waited for. Whoever is told takes its plain
+        result, or finishes it.
+        """
+        link, party = self.link, caller.party
+        if link is None or not self.deadlines.is_watching:
+            return None
+        if caller.log_level is not None and link.lowers(caller.log_level):
+            return None
+        if not self._places.take_free(party):
+            return None
+        sent = Sent(link, caller, self._patience, self._free, settled)
+        if not link.begin(
+            sent.number, method, params, call=sent.call, mirrored=self.mirrored, waiting=sent
+        ):
+            self._places.give_back(party)
+            return None
+        self.deadlines.hold(sent.patience)
+        self._need.enter()
+        return sent
+
+    def _free(self, sent: Sent) -> None:
+        self._places.give_back(sent.caller.party)
+        self.deadlines.let_go(sent.patience)
+
+    def take_plain(self, sent: Sent) -> dict[str, Any] | None:
+        """Return the result of a request that is settled, if nothing else is to be done with it."""
+        result = sent.plain
+        if result is None or result.get("resultType", "complete") != "complete":
+            return None
+        if result.get("isError") is True and sent.link.peer.era == "modern":
+            # It may say that the server could not ask a question.
+            return None
+        self._timeouts = 0
+        self._answered += 1
+        self._leave()
+        return result
+
+    def give_up(self, sent: Sent) -> None:
+        """Wait no more for a request that is not settled: its client does not."""
+        sent.give_up()
+        self._leave()
+
+    async def finish(self, sent: Sent) -> dict[str, Any]:
+        """Return the result of a request that is settled, as it came.
+
+        Raises:
+            CallError: The request could not be completed.
+            MCPError: The server answered with an error of its own.
+        """
+        link = sent.link
+        try:
+            if not sent.is_overdue:
+                return self._took(link, await sent.result())
+        except REQUEST_FAILURES as error:
+            await self._explain(error, link, sent.caller)
+            raise
+        finally:
+            self._leave()
+        raise self._timed_out(link, sent.patience)
+
     async def send(self, method: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Send a client's request and return the result as it came.
 
@@ -92,12 +159,7 @@ class Requests:
         if self._places.turns_away(caller.party):
             raise BusyError(server.name)
         scope = anyio.CancelScope()
-        patience = Patience(
-            scope,
-            between=server.call_timeout,
-            altogether=server.max_call_time,
-            deadlines=self.deadlines,
-        )
+        patience = self._patience(scope)
         self._need.enter()
         try:
             with scope:
@@ -112,23 +174,61 @@ class Requests:
                         )
                     finally:
                         self._places.give_back(caller.party)
-                self._timeouts = 0
-                self._check_era(link, result)
-                self._answered += 1
-                return result
-        except ConnectionClosedError as error:
-            await link.until_ended()
-            raise ServerLostError(server.name, self._end_of(link)) from error
-        except UndeliveredError as error:
-            raise undelivered(server.name, error.undelivered, self._standing.redact) from error
-        except MCPError as error:
-            self._check_era(link, error.message)
-            self._questions.note_refusal(error, caller)
+                return self._took(link, result)
+        except REQUEST_FAILURES as error:
+            await self._explain(error, link, caller)
             raise
         finally:
             self._leave()
-        self._note_timeout(link)
-        raise CallTimeoutError(server.name, round(anyio.current_time() - patience.began, 1))
+        raise self._timed_out(link, patience)
+
+    def _took(self, link: Link, result: dict[str, Any]) -> dict[str, Any]:
+        """Take note of a result.
+
+        Raises:
+            WrongEraError: The server could not ask its question.
+        """
+        self._timeouts = 0
+        self._check_era(link, result)
+        self._answered += 1
+        return result
+
+    async def _explain(self, error: Exception, link: Link, caller: Caller) -> None:
+        """Take note of a request that came to nothing, unless that is not the server's own doing.
+
+        Raises:
+            CallError: It was not.
+        """
+        name = self._server.name
+        match error:
+            case MCPError():
+                self._check_era(link, error.message)
+                self._questions.note_refusal(error, caller)
+            case UndeliveredError():
+                raise undelivered(name, error.undelivered, self._standing.redact) from error
+            case _:
+                await link.until_ended()
+                raise ServerLostError(name, self._end_of(link)) from error
+
+    def _timed_out(self, link: Link, patience: Patience) -> CallTimeoutError:
+        """Take note of a request whose time is over.
+
+        A server that no longer reads, or that has left too much unanswered, is given up.
+        """
+        self._timeouts += 1
+        if link.transport.is_stuck():
+            link.give_up("it stopped reading what it is sent")
+        elif self._timeouts >= TIMEOUTS_TOLERATED:
+            link.give_up(f"it did not answer {self._timeouts} calls in a row")
+        return CallTimeoutError(self._server.name, round(anyio.current_time() - patience.began, 1))
+
+    def _patience(self, ending: Ending) -> Patience:
+        return Patience(
+            ending,
+            between=self._server.call_timeout,
+            altogether=self._server.max_call_time,
+            deadlines=self.deadlines,
+        )
 
     def _end_of(self, link: Link) -> str:
         """Say how a link came to its end, with what its server said last."""
@@ -152,11 +252,3 @@ class Requests:
             is_fresh = self._server.type != "stdio" or not self._answered
             self._is_outdated = self._is_outdated or is_fresh
             raise WrongEraError(self._server.name, is_mended=self._is_outdated)
-
-    def _note_timeout(self, link: Link) -> None:
-        """Give up a server that no longer reads, or that has left too much unanswered."""
-        self._timeouts += 1
-        if link.transport.is_stuck():
-            link.give_up("it stopped reading what it is sent")
-        elif self._timeouts >= TIMEOUTS_TOLERATED:
-            link.give_up(f"it did not answer {self._timeouts} calls in a row")

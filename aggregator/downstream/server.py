@@ -209,6 +209,11 @@ class Downstream:
         """
         return self._requests.send(method, params, caller)
 
+    @property
+    def requests(self) -> Requests:
+        """The way by which they are sent."""
+        return self._requests
+
     async def watch(self, uris: Collection[str]) -> None:
         """Be told when these resources change, and no others, also after a new connection.
 

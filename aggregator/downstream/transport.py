@@ -1,6 +1,6 @@
 """What carries messages to one server and back, whatever it is made of."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -107,8 +107,10 @@ class Transport(Protocol):
         """
         ...
 
-    def ask(self, request: JSONRPCRequest, headers: Headers, take: Take, /) -> Awaitable[None]:
-        """Send a request; what comes back on a way of its own is not received, but taken.
+    def put(self, request: JSONRPCRequest, headers: Headers, take: Take, /) -> bool:
+        """Send a request without waiting; say whether that can be done.
+
+        What comes back on a way of its own is not received, but taken.
 
         Raises:
             BrokenResourceError: Nobody reads it any more.
@@ -140,18 +142,6 @@ class Transport(Protocol):
     def noise_count(self) -> int:
         """How many lines that are no messages came where only messages belong."""
         ...
-
-
-class OneWay:
-    """A transport on which everything comes one after another, answers among it."""
-
-    async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
-        """Send a message."""
-        raise NotImplementedError
-
-    def ask(self, request: JSONRPCRequest, headers: Headers, _take: Take, /) -> Awaitable[None]:
-        """Send a request."""
-        return self.send(request, headers)
 
 
 Connect = Callable[[], AbstractAsyncContextManager[Transport]]

@@ -19,7 +19,7 @@ from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
-    OneWay,
+    Take,
     Transport,
     Undelivered,
     UndeliveredError,
@@ -27,7 +27,7 @@ from aggregator.downstream.transport import (
 from aggregator.jsonrpc.decoding import Noise, decoding
 
 
-class Events(Traffic, OneWay):
+class Events(Traffic):
     """Carries messages to one server and back."""
 
     def __init__(self, endpoint: Endpoint, group: anyio.abc.TaskGroup) -> None:
@@ -50,11 +50,14 @@ class Events(Traffic, OneWay):
         if self._mailbox is None:
             raise broken(self.describe_end())
 
+    def put(self, request: JSONRPCRequest, _headers: Headers, _take: Take) -> bool:
+        """Begin to send a request; its answer is received."""
+        self._group.start_soon(self._ask, request)
+        return True
+
     async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
-        """Send a message; only what the next one must not overtake is waited for."""
+        """Send what has no answer; only what the next one must not overtake is waited for."""
         match message:
-            case JSONRPCRequest():
-                self._group.start_soon(self._ask, message)
             case JSONRPCNotification(method="notifications/initialized"):
                 await self._tell(message)
             case _:

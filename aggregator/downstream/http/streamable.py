@@ -60,10 +60,11 @@ class Streamable(Traffic):
         """Tell the server that its session is over."""
         await self._session.part()
 
-    async def ask(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
-        """Send a request; what comes back on its own connection is taken at once."""
+    def put(self, request: JSONRPCRequest, headers: Headers, take: Take) -> bool:
+        """Begin to send a request; what comes back on its own connection is taken at once."""
         self._is_modern = _is_modern(headers)
         self._group.start_soon(self._ask, request, headers, take, self.begin(request))
+        return True
 
     async def _ask(
         self, request: JSONRPCRequest, headers: Headers, take: Take, scope: anyio.CancelScope

@@ -29,7 +29,7 @@ from aggregator.downstream.stdio.process import (
 )
 from aggregator.downstream.stdio.tail import Lines, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
-from aggregator.downstream.transport import NO_HEADERS, Headers, Line, OneWay
+from aggregator.downstream.transport import NO_HEADERS, Headers, Line, Take
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.flood import LASTING, Flood
 from aggregator.jsonrpc.pipes import (
@@ -85,7 +85,7 @@ class ChildSpec:
     """Whether what it starts is left alone when it ends."""
 
 
-class Child(OneWay):
+class Child:
     """A running server, for as long as its context is open."""
 
     def __init__(
@@ -136,6 +136,13 @@ class Child(OneWay):
             EndOfStream: Nothing more will come.
         """
         return await self._reader.read()
+
+    def put(self, request: JSONRPCRequest, _headers: Headers, _take: Take) -> bool:
+        """Write a request, unless much is waiting already."""
+        if self._writer.is_full:
+            return False
+        self._writer.put(request)
+        return True
 
     async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
         """Write a message; only requests wait, and only if much is waiting already.

@@ -44,7 +44,7 @@ async def test_streams_that_end_without_an_answer_that_nobody_wants_do_not_cost_
         for number in range(FAILURES_TOLERATED):
             asked, ended = anyio.Event(), anyio.Event()
             request = JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/call", params={})
-            await transport.ask(request, HANDSHAKE, taken.append)
+            assert transport.put(request, HANDSHAKE, taken.append)
             await asked.wait()
             params = {"requestId": number}
             await transport.send(
