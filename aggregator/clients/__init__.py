@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeVar
 
 from aggregator.clients.client import Client, ClientProfile, FileTemplate, SurfaceChoice
@@ -34,7 +34,7 @@ UNKNOWN = ClientProfile(title="an unknown client", evidence="it is not in the ta
 def profile(client_name: str, overrides: Mapping[str, SurfaceChoice]) -> ClientProfile:
     """Return what is known of a client; `overrides` sets surfaces by the same names."""
     known = known_clients().get(_key(client_name), UNKNOWN)
-    return known._replace(surface=said_of(client_name, overrides))
+    return known._replace(surface=said_of(client_name, overrides)) if overrides else known
 
 
 def said_of(client_name: str, overrides: Mapping[str, T]) -> T | None:
@@ -74,5 +74,6 @@ _BRIDGE = re.compile(r"\s*\(via [^)]*\)\s*$")
 """What a bridge such as `mcp-remote` adds to the name of the client it stands for."""
 
 
+@lru_cache(maxsize=256)
 def _key(client_name: str) -> str:
     return _BRIDGE.sub("", client_name).strip().casefold()

@@ -75,14 +75,21 @@ class WithdrawnError(MCPError):
         super().__init__(types.INVALID_REQUEST, "The call that this was asked for has ended")
 
 
+class _Heard:
+    """What the server of a call has said meanwhile; of most calls it is nothing."""
+
+    def __init__(self) -> None:
+        self.notices = deque[tuple[str, JsonObject]](maxlen=MAX_NOTICES)
+        self.turn = anyio.Lock(fast_acquire=True)
+
+
 class ClientCall:
     """One request of a client, under way."""
 
     def __init__(self, caller: Caller, patience: Patience) -> None:
         self.caller = caller
         self._patience = patience
-        self._notices = deque[tuple[str, JsonObject]](maxlen=MAX_NOTICES)
-        self._turn: anyio.Lock | None = None
+        self._heard: _Heard | None = None
         self._is_being_told = False
         self._questions: dict[anyio.CancelScope, anyio.Event] = {}
         self._has_ended = False
@@ -98,29 +105,29 @@ class ClientCall:
         """Take a notification in the order it came; say whether somebody is passing them on."""
         if method == "notifications/progress":
             self._patience.note_progress()
-        self._notices.append((method, params))
-        if self._turn is None:
-            self._turn = anyio.Lock(fast_acquire=True)
+        if self._heard is None:
+            self._heard = _Heard()
+        self._heard.notices.append((method, params))
         was_being_told, self._is_being_told = self._is_being_told, True
         return was_being_told
 
     @property
     def is_quiet(self) -> bool:
         """Whether its server has said nothing and asks nothing, as of most."""
-        return self._turn is None and not self._questions
+        return self._heard is None and not self._questions
 
     @property
     def has_heard(self) -> bool:
         """Whether the server has said anything; of most calls there is nothing but the result."""
-        return self._turn is not None
+        return self._heard is not None
 
     async def deliver(self) -> None:
         """Pass on what has been heard, in order."""
-        if self._turn is None:
+        if self._heard is None:
             return
-        async with self._turn:
-            while self._notices:
-                await self.caller.tell(*self._notices.popleft())
+        async with self._heard.turn:
+            while self._heard.notices:
+                await self.caller.tell(*self._heard.notices.popleft())
             self._is_being_told = False
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
