@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from contextvars import copy_context
 from typing import Any, Self
 
 import anyio
@@ -23,6 +24,7 @@ from aggregator.downstream.transport import (
     Related,
     Remedy,
     Take,
+    Tap,
     Transport,
 )
 from tests.patience import patience
@@ -35,7 +37,7 @@ class OneWay:
         return False
 
 
-class StreamTransport(OneWay):
+class StreamTransport:
     """A pair of the SDK's streams, `(read, write)`."""
 
     def __init__(
@@ -45,7 +47,7 @@ class StreamTransport(OneWay):
         self._end = end
         self._last_words = last_words
 
-    async def receive(self) -> Received:
+    async def receive(self, _tap: Tap | None = None, /) -> Received:
         while True:
             try:
                 item = await self._streams[0].receive()
@@ -54,9 +56,19 @@ class StreamTransport(OneWay):
             if isinstance(item, SessionMessage):
                 return _received(item)
 
+    def put(self, request: JSONRPCRequest, headers: Headers, _take: Take, /) -> bool:
+        # The SDK's stream can only be awaited, the one inside of it cannot.
+        inner = getattr(self._streams[1], "_inner", None)
+        if inner is None:
+            return False
+        try:
+            inner.send_nowait((copy_context(), _sent(request, headers)))
+        except anyio.WouldBlock:
+            return False
+        return True
+
     async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
-        metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
-        await self._streams[1].send(SessionMessage(message, metadata=metadata))
+        await self._streams[1].send(_sent(message, headers))
 
     def describe_end(self) -> str:
         return self._end
@@ -88,11 +100,11 @@ class Severable(OneWay):
         self._is_cut = True
         self._receiving.cancel()
 
-    async def receive(self) -> Received:
+    async def receive(self, _tap: Tap | None = None, /) -> Received:
         self._receiving = anyio.CancelScope()
         if not self._is_cut:
             with self._receiving:
-                return await self._transport.receive()
+                return await self._transport.receive(_tap)
         raise anyio.EndOfStream
 
     async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
@@ -159,7 +171,7 @@ class Script(OneWay):
         self.come(JSONRPCError(jsonrpc="2.0", id=request.id, error=error))
         return request
 
-    async def receive(self) -> Received:
+    async def receive(self, _tap: Tap | None = None, /) -> Received:
         return await self._inbox.receive()
 
     async def send(self, message: JSONRPCMessage, headers: Headers = NO_HEADERS, /) -> None:
@@ -201,6 +213,11 @@ class NoNews:
     def completed(self, params: JsonObject) -> None: ...
 
     def changed(self, kinds: Iterable[str]) -> None: ...
+
+
+def _sent(message: JSONRPCMessage, headers: Headers) -> SessionMessage:
+    metadata = ClientMessageMetadata(headers=dict(headers)) if headers else None
+    return SessionMessage(message, metadata=metadata)
 
 
 def _received(item: SessionMessage) -> Received:

@@ -209,7 +209,14 @@ class Exchange:
     async def _read_all(self) -> None:
         with suppress(anyio.EndOfStream):
             while True:
-                self._take(await self.transport.receive())
+                self._take(await self.transport.receive(self._tap))
+
+    def _tap(self, message: JSONRPCMessage) -> bool:
+        """Take an answer; all else is taken in its turn."""
+        is_answer = isinstance(message, JSONRPCResponse | JSONRPCError)
+        if is_answer:
+            self._take(message)
+        return is_answer
 
     def _take(self, item: Received) -> None:
         message, related = item if isinstance(item, Related) else (item, None)

@@ -72,6 +72,10 @@ Take = Callable[[Received], None]
 """Takes what comes."""
 
 
+Tap = Callable[[JSONRPCMessage], bool]
+"""Takes a message at once, or says that it does not."""
+
+
 class UndeliveredError(Exception):
     """A request that got no answer, although the connection may be as good as before."""
 
@@ -90,8 +94,10 @@ class ConnectionClosedError(Exception):
 class Transport(Protocol):
     """An open connection, before anybody has said anything on it."""
 
-    async def receive(self) -> Received:
-        """Return what comes next.
+    async def receive(self, tap: Tap | None = None, /) -> Received:
+        """Return what comes next and is not tapped.
+
+        A transport may offer to `tap` what it can where it reads it.
 
         Raises:
             EndOfStream: Nothing more will come.

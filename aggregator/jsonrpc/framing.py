@@ -31,13 +31,18 @@ class Framing:
         self._head = b""
         self._size = 0
 
+    def only_line(self, chunk: bytes) -> bytes | None:
+        """Return the line that the next bytes are, if they are one and nothing else."""
+        end = chunk.find(b"\n")
+        is_one = end == len(chunk) - 1 and not self._size and end <= self._limit
+        return _trimmed(chunk) if is_one else None
+
     def feed(self, chunk: bytes) -> list[bytes | Overlong]:
         """Take the next bytes; return the lines they complete, without blank ones."""
-        end = chunk.find(b"\n")
-        if end == len(chunk) - 1 and not self._size and end <= self._limit:
-            # Most often a line comes by itself, and whole.
-            line = _trimmed(chunk)
+        # Most often a line comes by itself, and whole.
+        if (line := self.only_line(chunk)) is not None:
             return [line] if line else []
+        end = chunk.find(b"\n")
         if end < 0:
             self._grow(chunk)
             return []

@@ -8,6 +8,7 @@ when `put` returns unless the pipe is full.
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import IO, Self
 
@@ -18,7 +19,7 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification
 
 from aggregator.basics.signals import Signal
 from aggregator.basics.turns import in_turns
-from aggregator.jsonrpc.decoding import Decoded, Noise, decoding
+from aggregator.jsonrpc.decoding import Decoded, Noise, decode, decoding
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.jsonrpc.flood import BLANK_COST, BROKEN_COST, LINE_COST, Flood
 from aggregator.jsonrpc.framing import Framing, Overlong
@@ -34,11 +35,18 @@ MAX_WAITING_BYTES = 16 * WAITING_BYTES
 MAX_ANSWER_BYTES = 16 * MAX_WAITING_BYTES
 """Bytes that may wait before answers are dropped, to a child that asks and does not listen."""
 
+TAPPED_BYTES = 8 * 1024
+"""Bytes of a message that is offered where it is read: what is long is read in turns."""
+
 NOISE_AT_ONCE = 20
 """Lines of noise that are read before others have their turn."""
 
 ENDLESS_BYTES = 1 << 30
 """Bytes after which a line that has not ended is taken to be noise."""
+
+
+Tap = Callable[[JSONRPCMessage], bool]
+"""Takes a message where it is read, or says that it does not; may not wait."""
 
 
 async def discard(source: Source) -> None:
@@ -79,12 +87,14 @@ class MessageReader:
         self.ended = anyio.Event()
         """Set when nothing more will come."""
 
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message as the SDK wants it."""
-        return SessionMessage(await self.read())
+    async def receive(self, tap: Tap | None = None) -> SessionMessage | Exception:
+        """Return the next message that is not tapped as the SDK wants it."""
+        return SessionMessage(await self.read(tap))
 
-    async def read(self) -> JSONRPCMessage:
-        """Return the next message.
+    async def read(self, tap: Tap | None = None) -> JSONRPCMessage:
+        """Return the next message that is not tapped.
+
+        Only what is short and comes by itself is offered to `tap`, and only where that is quick.
 
         Raises:
             EndOfStream: Nothing more will come.
@@ -103,7 +113,7 @@ class MessageReader:
                 raise anyio.EndOfStream
             else:
                 await self._pause()
-                await self._fill()
+                await self._fill(tap)
 
     def end(self) -> None:
         """Stop reading; what has been read is still delivered."""
@@ -139,9 +149,9 @@ class MessageReader:
             with anyio.move_on_after(seconds):
                 await self.ended.wait()
 
-    async def _fill(self) -> None:
+    async def _fill(self, tap: Tap | None) -> None:
         try:
-            chunk = await self._source.read()
+            chunk = await self._source.read(tap and partial(self._tapped, tap))
         except anyio.ClosedResourceError:
             chunk = b""
         if chunk:
@@ -158,6 +168,18 @@ class MessageReader:
             self._source.close()
             await self._on_end()
             self.ended.set()
+
+    def _tapped(self, tap: Tap, chunk: bytes) -> bool:
+        """Offer what has come to whoever may take it."""
+        line = self._framing.only_line(chunk) if len(chunk) <= TAPPED_BYTES else None
+        if not line:
+            return False
+        decoded = decode(line, self._limit)
+        is_taken = len(decoded) == 1 and not isinstance(decoded[0], Noise) and tap(decoded[0])
+        if is_taken:
+            self._noise_in_a_row = 0
+            self.has_spoken = True
+        return is_taken
 
     def _accept(self, decoded: Decoded) -> JSONRPCMessage | None:
         if not isinstance(decoded, Noise):

@@ -3,15 +3,22 @@
 `anyio.wait_readable` has the event loop watch a descriptor anew for every chunk. On asyncio it is
 watched all the while, and read where the loop finds it readable: each message costs fewer turns
 of the loop. A descriptor whose bytes nobody takes is not watched.
+
+Whoever waits can have chunks be tapped: taken where they are read, so that no task has to wake.
 """
 
 import asyncio  # noqa: TID251 - readable descriptors are watched by the loop itself
 import os
+from collections.abc import Callable
 
 import anyio
 
 CHUNK_BYTES = 64 * 1024
 """Bytes read at once: what a pipe holds."""
+
+
+Tap = Callable[[bytes], bool]
+"""Takes a chunk, or says that it does not; may not wait."""
 
 
 class Source:
@@ -23,9 +30,12 @@ class Source:
         self._chunk: bytes | None = None
         self._watching: asyncio.AbstractEventLoop | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._tap: Tap | None = None
 
-    async def read(self) -> bytes:
-        """Return the next bytes, or nothing at the end.
+    async def read(self, tap: Tap | None = None) -> bytes:
+        """Return the next bytes that are not tapped, or nothing at the end.
+
+        Not everything that could be is offered to `tap`.
 
         Raises:
             ClosedResourceError: The source has been closed.
@@ -38,6 +48,7 @@ class Source:
             if (loop := self._watching or _asyncio_loop()) is None:
                 await anyio.wait_readable(self._fd)
             else:
+                self._tap = tap
                 await self._watch(loop)
         chunk, self._chunk = self._chunk, None
         return chunk
@@ -69,7 +80,10 @@ class Source:
             self._unwatch()
             return
         if self._chunk is None:
-            self._chunk = self._read()
+            chunk = self._read()
+            if chunk and self._tap is not None and self._tap(chunk):
+                return
+            self._chunk = chunk
         if not self._chunk:
             self._unwatch()
         self._wake()

@@ -12,6 +12,7 @@ from aggregator.downstream.transport import (
     Line,
     Received,
     Remedy,
+    Tap,
     Undelivered,
     UndeliveredError,
 )
@@ -35,7 +36,7 @@ class Traffic:
         self._failures = 0
         self._loss: Undelivered | None = None
 
-    async def receive(self) -> Received:
+    async def receive(self, _tap: Tap | None = None, /) -> Received:
         """Return what comes next.
 
         Raises:

@@ -29,7 +29,7 @@ from aggregator.downstream.stdio.process import (
 )
 from aggregator.downstream.stdio.tail import Lines, Tail, printable
 from aggregator.downstream.stdio.watchdog import Watchdog
-from aggregator.downstream.transport import NO_HEADERS, Headers, Line, Take
+from aggregator.downstream.transport import NO_HEADERS, Headers, Line, Take, Tap
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.flood import LASTING, Flood
 from aggregator.jsonrpc.pipes import (
@@ -129,13 +129,13 @@ class Child:
         """Set as soon as the server has gone away."""
         return self._reader.ended
 
-    async def receive(self) -> JSONRPCMessage:
-        """Return the next message.
+    async def receive(self, tap: Tap | None = None) -> JSONRPCMessage:
+        """Return the next message that is not tapped.
 
         Raises:
             EndOfStream: Nothing more will come.
         """
-        return await self._reader.read()
+        return await self._reader.read(tap)
 
     def put(self, request: JSONRPCRequest, _headers: Headers, _take: Take) -> bool:
         """Write a request, unless much is waiting already."""
