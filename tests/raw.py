@@ -1,5 +1,6 @@
 """Peers that say exactly what they are told to: no model of the SDK stands in between."""
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,13 +15,15 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp.shared.transport_context import TransportContext
 
+from aggregator.app.life import serve_client
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.server import Upstream
+from aggregator.upstream.stdio import standard_streams
 from aggregator.upstream.visitor import Visitor
 from tests.patience import patience
 from tests.peers import Era
 from tests.transports import StreamTransport
-from tests.ways import way
+from tests.ways import piped, way
 
 Json = dict[str, Any]
 Dispatch = DispatchContext[TransportContext]
@@ -280,6 +283,33 @@ async def raw_client(
         await client.open()
         yield client
         group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def on_pipes(
+    upstream: Upstream, era: Era, capabilities: Json | None = None
+) -> AsyncGenerator[RawClient, None]:
+    """Be a raw client of the aggregator on two pipes, that has fetched its list."""
+    asked, answered = os.pipe(), os.pipe()
+
+    async def serve() -> None:
+        async with standard_streams(asked[0], answered[1], stop=anyio.Event()) as streams:
+            modern = await streams[0].opens_modern()
+            await serve_client(upstream, streams, opens_modern=modern)
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(serve)
+            async with piped(answered[0], asked[1]) as streams:
+                client = RawClient(era, streams, capabilities or {})
+                await group.start(client.run)
+                await client.open()
+                await client.request("tools/list")
+                yield client
+            group.cancel_scope.cancel()
+    finally:
+        os.close(asked[0])
+        os.close(answered[1])
 
 
 @asynccontextmanager

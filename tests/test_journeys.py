@@ -20,6 +20,7 @@ import aggregator
 from aggregator.catalog import Ready
 from aggregator.config import Settings
 from tests.peers import Era, Peer, aggregating, connect_to, ready, until, visiting
+from tests.raw import on_pipes
 
 pytestmark = pytest.mark.anyio
 
@@ -73,8 +74,13 @@ def place(frame: FrameType) -> str:
 
 def sent(frame: FrameType) -> Any:
     """Return the message that is put into a stream by this very function, if one is."""
-    item = frame.f_locals.get("item") if frame.f_code.co_name == "send" else None
-    return item.message if isinstance(item, SessionMessage) else None
+    item: Any = frame.f_locals.get("item") if frame.f_code.co_name.startswith("send") else None
+    match item:
+        case SessionMessage() | (_, SessionMessage()):
+            # Where it is sent at once, it is with its context.
+            return item.message if isinstance(item, SessionMessage) else item[1].message
+        case _:
+            return None
 
 
 async def test_a_call_crosses_few_frames(client_era: Era, server_era: Era) -> None:
@@ -95,6 +101,30 @@ async def test_a_call_crosses_few_frames(client_era: Era, server_era: Era) -> No
 
     # A transport that waits is looked at again; and what the server's side does is not ours.
     stack = max(stacks, key=len)
+    assert stack[0].startswith("upstream/")
+    assert stack[-1].startswith("downstream/")
+    assert len(stack) <= FRAMES, "\n".join(stack)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_plain_call_crosses_few_frames(client_era: Era) -> None:
+    stacks: list[list[str]] = []
+
+    def look(frame: FrameType) -> None:
+        match sent(frame):
+            case JSONRPCRequest(method="tools/call", params={"name": "query"}):
+                stacks.append([place(each) for each in frames_of_ours(frame)])
+            case _:
+                pass
+
+    async with aggregating({"db": connect_to(Peer("query"), client_era)}) as upstream:
+        await ready(upstream)
+        async with on_pipes(upstream, client_era) as client:
+            with looking(look):
+                await client.request("tools/call", {"name": "db__query", "arguments": {}})
+
+    # What reads is inside of nothing, and has decoded it.
+    stack = [each for each in max(stacks, key=len) if not each.startswith("jsonrpc/")]
     assert stack[0].startswith("upstream/")
     assert stack[-1].startswith("downstream/")
     assert len(stack) <= FRAMES, "\n".join(stack)

@@ -168,7 +168,7 @@ async def _handed_over(
         session = Session(number, _hello(visitor), line, visitor.process)
         async with anyio.create_task_group() as group:
             group.start_soon(_serve, session, line, upstream)
-            async with _piped(answered[0], asked[1]) as streams:
+            async with piped(answered[0], asked[1]) as streams:
                 yield streams
             shim.close()
     finally:
@@ -182,7 +182,7 @@ async def _serve(session: Session, line: Line, upstream: Upstream) -> None:
 
 
 @asynccontextmanager
-async def _piped(read: int, write: int) -> AsyncGenerator[Any, None]:
+async def piped(read: int, write: int) -> AsyncGenerator[Any, None]:
     """Be at the client's end of two pipes."""
 
     async def leave() -> None:

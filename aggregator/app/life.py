@@ -43,7 +43,7 @@ from aggregator.upstream.opening import Opening
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
-from aggregator.upstream.stdio import claimed, standard_streams
+from aggregator.upstream.stdio import ClientWriter, claimed, standard_streams
 from aggregator.upstream.streamed import Streamed
 from aggregator.upstream.takeover import Takeover
 from aggregator.upstream.tracing import serving
@@ -289,20 +289,36 @@ async def serve_client(
     request is of the modern era, the SDK need not relay every message through a stream that
     finds it out.
     """
-    read, write = streams
     options = server.create_initialization_options()
     # A list that grows with each search is legal only where there are sessions.
     needs_session = server.grows_lists(visitor and visitor.profile)
     try:
-        if opens_modern and not needs_session:
-            await Streamed(server, JSONRPCDispatcher(read, write), visitor).run()
+        if opens_modern is None and not needs_session:
+            await serve_dual_era_loop(
+                server, *streams, lifespan_state=visitor, init_options=options
+            )
             return
-        is_known = needs_session or opens_modern is not None
-        serve = serve_loop if is_known else serve_dual_era_loop
-        await serve(server, read, write, lifespan_state=visitor, init_options=options)
+        async with _without_plain_calls(server, streams, visitor) as (read, write):
+            if opens_modern and not needs_session:
+                await Streamed(server, JSONRPCDispatcher(read, write), visitor).run()
+            else:
+                await serve_loop(server, read, write, lifespan_state=visitor, init_options=options)
     finally:
         if visitor is not None:
             server.attendance.forget(visitor)
+
+
+@asynccontextmanager
+async def _without_plain_calls(
+    server: Upstream, streams: tuple[Any, Any], visitor: Visitor | None
+) -> AsyncGenerator[tuple[Any, Any], None]:
+    """Have calls be sent on past the SDK where streams are our own."""
+    read, write = streams
+    if not isinstance(write, ClientWriter):
+        yield read, write
+        return
+    async with server.express(read, write, visitor) as rest:
+        yield rest, write
 
 
 async def _hasten_after_first_list(fleet: Fleet, server: Upstream) -> None:

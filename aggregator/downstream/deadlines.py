@@ -54,6 +54,9 @@ class Deadlines:
         """Look at a call no more."""
         del self._held[patience]
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     def look_at(self, deadline: float) -> None:
         """Look at a time, if not before."""
         if deadline < self._next:
@@ -100,7 +103,7 @@ class Patience:
         self.began = now = anyio.current_time()
         """When the call was accepted."""
         self._scope = scope
-        self._deadlines = deadlines or Deadlines()
+        self._deadlines = Deadlines() if deadlines is None else deadlines
         self._between = between
         self._latest = now + altogether
         self._pauses = 0

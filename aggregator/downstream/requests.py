@@ -97,10 +97,15 @@ class Requests:
         if not self._places.take_free(party):
             return None
         sent = Sent(link, caller, self._patience, self._free, settled)
-        if not link.begin(
-            sent.number, method, params, call=sent.call, mirrored=self.mirrored, waiting=sent
-        ):
-            self._places.give_back(party)
+        is_sent = False
+        try:
+            is_sent = link.begin(
+                sent.number, method, params, call=sent.call, mirrored=self.mirrored, waiting=sent
+            )
+        finally:
+            if not is_sent:
+                self._places.give_back(party)
+        if not is_sent:
             return None
         self.deadlines.hold(sent.patience)
         self._need.enter()
@@ -252,3 +257,6 @@ class Requests:
             is_fresh = self._server.type != "stdio" or not self._answered
             self._is_outdated = self._is_outdated or is_fresh
             raise WrongEraError(self._server.name, is_mended=self._is_outdated)
+
+    def __repr__(self) -> str:
+        return f"<Requests {self._places}, {len(self.deadlines)} with a deadline>"

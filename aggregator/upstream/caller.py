@@ -69,10 +69,25 @@ class ContextCaller:
         self.notify: Notify = conversation.notices.put
         """Reaches only clients with a session: nobody else can be told anything by itself."""
         self._token = meta.get("progressToken")
+        self._related = ctx.request_id
         wanted = meta.get(types.LOG_LEVEL_META_KEY)
         self.log_level: str | None = conversation.log_level
         if self.era == "modern":
             self.log_level = wanted if wanted in LEVELS else None
+
+    def again(self, token: object) -> "ContextCaller":
+        """Return the same client behind another request that it has sent on the same stream.
+
+        What belongs to that one is sent to it by itself: on a stream there is no other way.
+        """
+        level = self.log_level
+        if self.era == "handshake":
+            # It was set for all that comes after; in the modern era each request says it.
+            level = self._conversation.log_level
+        own = {"_token": token, "_related": None, "log_level": level}
+        other = object.__new__(ContextCaller)
+        vars(other).update({**vars(self), **own})
+        return other
 
     @cached_property
     def principal(self) -> str:
@@ -137,7 +152,7 @@ class ContextCaller:
             params = {**params, "progressToken": self._token}
         elif method == "notifications/message" and not self._wants(params.get("level")):
             return
-        await notify(self._ctx.session, method, params, self._ctx.request_id)
+        await notify(self._ctx.session, method, params, self._related)
 
     async def tell_list_changed(self) -> None:
         """Tell the client, now, that its list of tools has changed."""
@@ -149,7 +164,7 @@ class ContextCaller:
         Raises:
             MCPError: The client refuses, or answers in a form that the protocol does not know.
         """
-        return await _ask(self._ctx.session, method, params, self._ctx.request_id)
+        return await _ask(self._ctx.session, method, params, self._related)
 
     def _wants(self, level: object) -> bool:
         """Whether a log message of this level is wanted."""
@@ -254,6 +269,11 @@ def has_servers_alone(ctx: Context) -> bool:
 def _key(ctx: Context) -> str:
     visitor = visitor_of(ctx)
     return "" if visitor is None else visitor.key
+
+
+def stream_of(ctx: Context) -> str | None:
+    """Return what tells a client's stream from others, if it has one."""
+    return None if ctx.request is not None else _key(ctx)
 
 
 def client_name(ctx: Context) -> str:

@@ -89,13 +89,12 @@ class Calls:
 
             try:
                 result = await self._bound(request, note)
-                if isinstance(result, _Bound):
+                if isinstance(result, Bound):
                     entry, request = result.entry, result.request
                     result = await self._forwarding.send(result.forward, request)
-                    links, lister = request.conversation.links, request.now.routes.lister
-                    links.learn(entry.server, result, lister)
+                    learn_links(result, entry, request)
             except (CallError, MCPError) as error:
-                result = _told(error, request)
+                result = told(error, request)
             sight.answered(result)
         # Whoever counts or writes down has seen all of it.
         limit = limit_for(request)
@@ -109,11 +108,11 @@ class Calls:
             sight.answered(result)
         return result
 
-    async def _bound(self, request: Request, note: Note) -> "_Bound | dict[str, Any]":
+    async def _bound(self, request: Request, note: Note) -> "Bound | dict[str, Any]":
         """Return where a call goes, once that can be known, or the answer if it goes nowhere."""
         if (resumed := await self._logging_in.resumed(request)) is not None:
             return resumed
-        asked = _read(request.params, request.now)
+        asked = read(request.params, request.now)
         note(asked, None)
         if (trouble := self._fleet.stream.trouble) is not None and trouble.forbids:
             raise UnauditedError(trouble.reason)
@@ -144,7 +143,7 @@ class Calls:
             await self._fleet.until_ready(entry.server, request.resident)
             request = request.at(self._fleet.now)
             entry = _find(asked.name, request)
-        return _Bound(entry, _prepare(entry, asked.arguments, request), request)
+        return Bound(entry, _prepare(entry, asked.arguments, request), request, asked)
 
     async def _until_offered(self, name: str, request: Request) -> None:
         """Wait for the server that a tool's name is addressed to, or for those that may have it.
@@ -166,15 +165,23 @@ class Calls:
             await self._fleet.awaiting.until_started(lambda now: _candidates(name, outlook(now)))
 
 
-class _Bound(NamedTuple):
+def learn_links(result: JsonObject, entry: ToolEntry, request: Request) -> None:
+    """Remember what a result links to, so that its client can follow it."""
+    links, lister = request.conversation.links, request.now.routes.lister
+    links.learn(entry.server, result, lister)
+
+
+class Bound(NamedTuple):
     """A call that is ready to be sent on."""
 
     entry: ToolEntry
     forward: Forward
     request: Request
+    asked: CallRequest
+    """As the client has put it."""
 
 
-def _told(error: CallError | MCPError, request: Request) -> dict[str, Any]:
+def told(error: CallError | MCPError, request: Request) -> dict[str, Any]:
     """Return what a model is told of a call that failed.
 
     Raises:
@@ -194,7 +201,7 @@ def _is_relayed(request: Request) -> bool:
     return request.now.own_tool(request.params["name"]) is not None
 
 
-def _read(params: Mapping[str, Any], now: Now) -> CallRequest:
+def read(params: Mapping[str, Any], now: Now) -> CallRequest:
     """Read which entry a call is meant for, and with which arguments.
 
     Raises:
@@ -261,7 +268,12 @@ def _prepare(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forwa
     _check_reads(entry, request)
     fitting = _fitted(entry, arguments, request)
     request.conversation.used(entry.name)
-    own = {**request.params, "name": entry.own_name, "arguments": fitting}
+    return forward(entry, fitting, request)
+
+
+def forward(entry: ToolEntry, arguments: JsonObject, request: Request) -> Forward:
+    """Return a call in its server's own words."""
+    own = {**request.params, "name": entry.own_name, "arguments": arguments}
     return Forward(entry.server, "tools/call", own, entry.name)
 
 
@@ -272,9 +284,13 @@ def _check_reads(entry: ToolEntry, request: Request) -> None:
         NotReadOnlyError: The entry may change something, and must not.
     """
     names = request.now.own_names
-    must_read = request.now.own_tool(request.params["name"]) == names.call_read_only
-    if must_read and not entry.read_only:
+    if not (entry.read_only or may_change(request)):
         raise NotReadOnlyError(entry.name, called=names.call_read_only, instead=names.call)
+
+
+def may_change(request: Request) -> bool:
+    """Whether what is called may change something."""
+    return request.now.own_tool(request.params["name"]) != request.now.own_names.call_read_only
 
 
 def _fitted(entry: ToolEntry, arguments: JsonObject, request: Request) -> JsonObject:

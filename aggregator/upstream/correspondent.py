@@ -73,8 +73,16 @@ class Correspondent:
         if params.get("requestState") == STATE:
             await self._learn(as_object(params.get("inputResponses")).get("roots"), tell)
             return {key: value for key, value in params.items() if key not in ROUND_PARAMS}
+        return None if self._is_owed and "requestState" not in params else params
+
+    def owes(self, params: Mapping[str, Any]) -> bool:
+        """Whether a request brings what its client was asked, or is not to be answered before."""
+        return self._is_owed or "requestState" in params
+
+    @property
+    def _is_owed(self) -> bool:
         is_owed = self._roots is None and bool(self._waiting or self._missed)
-        return None if is_owed and self.capabilities and "requestState" not in params else params
+        return is_owed and bool(self.capabilities)
 
     async def _learn(self, answer: object, tell: Tell) -> None:
         """Give the roots to everybody who has asked for them."""

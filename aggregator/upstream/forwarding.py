@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.basics.eras import is_modern
+from aggregator.basics.eras import era_of, is_modern
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ServerState
 from aggregator.downstream.inflight import Caller
@@ -16,6 +16,8 @@ from aggregator.downstream.questions import (
     refusal_labelled,
     without_questions,
 )
+from aggregator.downstream.requests import Requests
+from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.server import Downstream
 from aggregator.errors import CallError, ElsewhereError
 from aggregator.fleet.cabins import Resident
@@ -50,6 +52,22 @@ class Forward:
     """In the server's own words: its names, its URIs."""
     subject: str
     """What tells this request from others of its method."""
+
+
+class Begun(NamedTuple):
+    """A request that was sent on, and whom its answer goes back by."""
+
+    requests: Requests
+    sent: Sent
+
+    def take_plain(self) -> dict[str, Any] | None:
+        """Return its result, if it is settled with that and nothing else."""
+        result = self.requests.take_plain(self.sent)
+        return None if result is None else _stripped(result)
+
+    def give_up(self) -> None:
+        """Wait for it no more."""
+        self.requests.give_up(self.sent)
 
 
 class Forwarding:
@@ -134,6 +152,37 @@ class Forwarding:
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
+    def begin(self, forward: Forward, request: Request, settled: Settled) -> Begun | None:
+        """Send a request on where nothing has to be waited for, and have somebody told then.
+
+        Nothing is sent to a server of another era, to one that rests, or where it is followed.
+        """
+        fleet, caller, name = self._fleet, request.caller, forward.server
+        if fleet.stream.tracer is not None or fleet.is_own(name):
+            return None
+        state = request.now.catalog.servers.get(name)
+        if not isinstance(state, Ready) or era_of(state.protocol_version) != caller.era:
+            return None
+        requests = fleet.server(name).requests
+        sent = requests.begin(forward.method, _forwarded(forward.params), caller, settled)
+        return None if sent is None else Begun(requests, sent)
+
+    async def finish(self, begun: Begun, forward: Forward, request: Request) -> dict[str, Any]:
+        """Return the result of a request that is settled, in the form of the client's era.
+
+        Raises:
+            CallError: The request could not be completed.
+            MCPError: The server answered with an error of its own.
+        """
+        caller = request.caller
+        try:
+            result = await begun.requests.finish(begun.sent)
+            if caller.era == "modern":
+                result = self._passed(result, forward, _binding(forward, caller))
+            return _stripped(result)
+        except MCPError as error:
+            raise _translated(refusal_labelled(forward.server, error), caller) from error
+
     async def _send_traced(
         self, tracer: Tracer, forward: Forward, request: Request
     ) -> dict[str, Any]:
@@ -170,6 +219,10 @@ class Forwarding:
         if "state" in state:
             params["requestState"] = state["state"]
         result = await server.request(forward.method, params, caller)
+        return self._passed(result, forward, binding)
+
+    def _passed(self, result: dict[str, Any], forward: Forward, binding: Binding) -> dict[str, Any]:
+        """Return a result of the modern era, its state sealed if it asks for something."""
         if not is_input_required(result):
             return result
         result = with_labels(result, forward.server)

@@ -73,6 +73,11 @@ class Lobby:
             self._guests.remove(guest)
             self._known.pop(whose, None)
 
+    def owes(self, request: Request) -> bool:
+        """Whether a client is to be asked something before a call, or brings what it was asked."""
+        is_askable = request.caller.era == "modern" and request.conversation.is_alone
+        return is_askable and self.correspondent.owes(request.params)
+
     async def admit(self, method: str, request: Request, tell: Tell) -> Request | None:
         """Return a request to be answered; nothing if its client is to be asked something first."""
         is_askable = request.caller.era == "modern" and method in ASKABLE

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aggregator.basics.eras import Era
-from aggregator.basics.json import JsonObject
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.exposure import time_to_live
 from aggregator.fleet.cabins import Resident
 from aggregator.fleet.now import Now
@@ -33,6 +33,13 @@ class Request:
     def at(self, now: Now) -> "Request":
         """Return the request as it is once something else is known."""
         return replace(self, now=self.outlook(now))
+
+    def again(self, params: JsonObject, now: Now) -> "Request":
+        """Return another request that the same client has sent on the same stream."""
+        token = as_object(params.get("_meta")).get("progressToken")
+        caller, outlook = self.caller.again(token), self.outlook
+        seen = outlook(now)
+        return Request(seen, self.conversation, caller, params, self.resident, outlook)
 
     def cacheable(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Say, where that must be said, how long a list may be kept."""

@@ -1,10 +1,9 @@
 """The SDK's server with our answers in it: handlers, capabilities, and the form of each era."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
-from uuid import uuid4
 
 import anyio
 import mcp_types as types
@@ -31,15 +30,19 @@ from aggregator.upstream.caller import (
     Context,
     client_name,
     era_of,
+    stream_of,
 )
 from aggregator.upstream.calls import Calls
 from aggregator.upstream.correspondent import QUESTION
+from aggregator.upstream.express import Answers, Express, Rest, Source
 from aggregator.upstream.forwarding import Forwarding
 from aggregator.upstream.guests import INTRODUCING, Guests
 from aggregator.upstream.keeping import Again, again
 from aggregator.upstream.logging_in import LoggingIn
+from aggregator.upstream.mishaps import mishap, new_number
 from aggregator.upstream.offered import Offered
 from aggregator.upstream.outlooks import Outlooks
+from aggregator.upstream.plainly import PlainCalls
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
@@ -50,6 +53,7 @@ from aggregator.upstream.results.kept import KeptResults
 from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
+from aggregator.upstream.visitor import Visitor
 from aggregator.upstream.witness import Witness
 from aggregator.upstream.yard import Yard
 
@@ -110,6 +114,9 @@ class Upstream(Server[Any]):
         self._calls = Calls(
             fleet, self._forwarding, self._logging_in, offered, witness=self._witness, guard=guard
         )
+        self._plain_calls = PlainCalls(fleet, self._forwarding, witness=self._witness, guard=guard)
+        self._expresses: dict[str | None, Express] = {}
+        """What takes plain calls out of each stream."""
         self._searching = Searching(fleet, self._witness)
         outlooks = Outlooks(fleet.panes, invites=logins is not None)
         self._recollection = recollection
@@ -179,6 +186,28 @@ class Upstream(Server[Any]):
         async with self._yard.open():
             await self.attendance.run()
 
+    @asynccontextmanager
+    async def express(
+        self, source: Source, answers: Answers, visitor: Visitor | None
+    ) -> AsyncGenerator[Rest, None]:
+        """Take plain calls out of a client's stream, for the length of the block."""
+        stream = "" if visitor is None else visitor.key
+        async with anyio.create_task_group() as group:
+            express = self._expresses[stream] = Express(
+                self._plain_calls,
+                self.fleet,
+                self._lobby,
+                shape=self._enveloped,
+                answers=answers,
+                group=group,
+            )
+            try:
+                yield Rest(source, express)
+            finally:
+                del self._expresses[stream]
+                express.close()
+                group.cancel_scope.cancel()
+
     def _attend(self) -> None:
         """Have whoever is to be told of changes be known."""
         told, attendance = types.NotificationParams, self.attendance
@@ -198,13 +227,17 @@ class Upstream(Server[Any]):
             return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
         try:
             request = self._guests.request(ctx)
+            if (express := self._expresses.get(stream_of(ctx))) is not None:
+                express.meet(request)
             result = await self._answer(ctx.method, request)
         except MCPError:
             raise
         except ElsewhereError as error:
             raise MCPError(ELSEWHERE, str(error), {ERROR_META: dict(error.facts)}) from error
-        except Exception as error:  # noqa: BLE001 - the one boundary between a bug and a client
-            raise _unexpected(error) from None
+        except Exception:
+            number = new_number()
+            logger.exception("internal error %s", number)
+            raise mishap(number) from None
         return self._enveloped(result) if era_of(ctx) == "modern" else result
 
     async def _answer_modelled(self, ctx: Context, _params: BaseModel) -> dict[str, Any]:
@@ -319,13 +352,3 @@ def _set_level(request: Request) -> dict[str, Any]:
     level = request.params["level"]
     request.conversation.wants_logs(level if level in LEVELS else None)
     return {}
-
-
-def _unexpected(error: Exception) -> MCPError:
-    """Keep the details of a bug of ours in the log, under a number the client is given too."""
-    number = uuid4().hex[:12]
-    logger.error("internal error %s", number, exc_info=error)
-    return MCPError(
-        types.INTERNAL_ERROR,
-        f"The aggregator failed to answer (error {number}). Its log says why; try again",
-    )

@@ -10,6 +10,7 @@ import stat
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -33,6 +34,7 @@ from aggregator.jsonrpc.pipes import (
     MAX_WAITING_BYTES,
     MessageReader,
     MessageWriter,
+    Tap,
 )
 from aggregator.upstream.opening import Opening
 from aggregator.upstream.takeover import MAX_REQUEST_BYTES, NOTHING, Takeover
@@ -123,10 +125,10 @@ class ClientReader(MessageReader):
         self._decoded.extend(takeover.messages)
         self._lines.extend(self._framing.feed(takeover.rest))
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def receive(self, tap: Tap | None = None) -> SessionMessage | Exception:
         """Return the next message, unless it is a request for which it is too late or too much."""
         while True:
-            item = await super().receive()
+            item = await super().receive(tap and partial(self._offer, tap))
             if not isinstance(item, SessionMessage):
                 return item
             message, reason = item.message, self._reason_against()
@@ -135,6 +137,16 @@ class ClientReader(MessageReader):
                 self._opening.came(message)
                 return item
             self._writer.decline(message, reason)
+
+    def _offer(self, tap: Tap, message: JSONRPCMessage) -> bool:
+        """Offer a request to whoever may take it, unless it is to be declined."""
+        if not isinstance(message, JSONRPCRequest) or self._reason_against() is not None:
+            return False
+        is_taken = tap(message)
+        if is_taken:
+            self._outstanding.came(message)
+            self._opening.came(message)
+        return is_taken
 
     def leave(self) -> None:
         """Take no more requests; answers to ours may still be needed."""
@@ -180,6 +192,12 @@ class ClientWriter(MessageWriter):
         """Write a message."""
         await super().send(item)
         self._outstanding.went(item.message)
+
+    def answer(self, message: JSONRPCResponse | JSONRPCError) -> None:
+        """Write an answer without waiting; it is lost if nobody reads any more."""
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self.put(message)
+        self._outstanding.went(message)
 
     def put(self, message: JSONRPCMessage) -> None:
         """Write a message, unless it answers what has been answered before us."""

@@ -42,6 +42,19 @@ def limit_for(request: Request) -> int:
     return known if known and _reader(request) else 0
 
 
+def fits(result: JsonObject, request: Request, entry: ToolEntry | None, limit: int) -> bool:
+    """Whether a result costs no more than it may."""
+    room = room_of(limit, _ratio(request, entry))
+    spent = cost(items(result.get("content")), room)
+    structured = result.get("structuredContent")
+    if structured is not None and not _must_stay(result, request, entry):
+        for_it = cost_of_value(structured, room)
+        is_both = profile_of(request.now, request.conversation).shows_whole_result
+        # Other clients show their models one of the two.
+        spent = spent + for_it if is_both else max(spent, for_it)
+    return spent <= room or is_input_required(result)
+
+
 class Guard:
     """Shortens results, keeps what was shortened, and has it read again."""
 
@@ -52,21 +65,13 @@ class Guard:
         self, result: dict[str, Any], request: Request, entry: ToolEntry | None, limit: int
     ) -> dict[str, Any]:
         """Return a result if it costs no more than it may, and else what is to be shown of it."""
-        ratio = _ratio(request, ServerName("") if entry is None else entry.server)
-        room = room_of(limit, ratio)
+        if fits(result, request, entry, limit):
+            return result
         blocks, structured = items(result.get("content")), result.get("structuredContent")
         stays = structured is not None and _must_stay(result, request, entry)
-        spent = cost(blocks, room)
-        if structured is not None and not stays:
-            for_it = cost_of_value(structured, room)
-            is_both = profile_of(request.now, request.conversation).shows_whole_result
-            # Other clients show their models one of the two.
-            spent = spent + for_it if is_both else max(spent, for_it)
-        if spent <= room or is_input_required(result):
-            return result
         name = self._kept.new_name()
         kept = await _kept(name, blocks, None if stays else structured, entry)
-        kept = replace(kept, config=request.now.config, ratio=ratio)
+        kept = replace(kept, config=request.now.config, ratio=_ratio(request, entry))
         return await self._shown(result, kept, request, limit, stays=stays)
 
     async def _shown(
@@ -140,13 +145,13 @@ class Guard:
         return kept, path
 
 
-def _ratio(request: Request, server: ServerName) -> float:
+def _ratio(request: Request, entry: ToolEntry | None) -> float:
     """Return how many characters of a server's texts make a token, by `tokens` if it is counted.
 
     To count each result itself would take longer than most calls: its definitions have been.
     """
     scale = request.now.catalog.scale
-    return scale.counted.get(server, scale.usual)
+    return scale.usual if entry is None else scale.counted.get(entry.server, scale.usual)
 
 
 def _must_stay(result: JsonObject, request: Request, entry: ToolEntry | None) -> bool:

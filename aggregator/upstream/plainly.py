@@ -1,0 +1,129 @@
+"""Calls of which nothing has to be waited for but the answer: most are.
+
+They are sent on without a task. What is found to be anything but plain, before or after, goes the
+way of all others.
+"""
+
+from typing import Any, NamedTuple
+
+from mcp.shared.exceptions import MCPError
+
+from aggregator.catalog import Ready, ToolEntry
+from aggregator.downstream.sent import Settled
+from aggregator.errors import CallError, InvalidCallError
+from aggregator.fleet.fleet import Fleet
+from aggregator.fleet.now import Now
+from aggregator.names import ToolName
+from aggregator.toolsearch import CallRequest, conform
+from aggregator.upstream.calls import Bound, forward, learn_links, may_change, read, told
+from aggregator.upstream.forwarding import Begun, Forwarding
+from aggregator.upstream.request import Request
+from aggregator.upstream.results.guard import Guard, fits, limit_for
+from aggregator.upstream.witness import Sight, Witness
+
+
+class Calling(NamedTuple):
+    """A call that was sent on."""
+
+    bound: Bound
+    begun: Begun
+    sight: Sight
+
+    def give_up(self) -> None:
+        """Take it back."""
+        self.begun.give_up()
+        self.sight.end()
+
+
+class PlainCalls:
+    """Sends calls on as they come, and answers them."""
+
+    def __init__(
+        self, fleet: Fleet, forwarding: Forwarding, *, witness: Witness, guard: Guard
+    ) -> None:
+        self._fleet = fleet
+        self._forwarding = forwarding
+        self._witness = witness
+        self._guard = guard
+
+    def bound(self, request: Request) -> Bound | None:
+        """Return where a call goes, if nothing is to be waited for and nothing said to it."""
+        if request.params.get("requestState") is not None or self._fleet.stream.trouble is not None:
+            return None
+        asked = _asked(request)
+        entry = None if asked is None else _listed(asked.name, request.now)
+        if asked is None or entry is None or not (entry.read_only or may_change(request)):
+            return None
+        conformed = conform(asked.arguments, entry.input_schema)
+        if conformed.problems:
+            return None
+        return Bound(entry, forward(entry, conformed.arguments, request), request, asked)
+
+    def begin(self, bound: Bound, settled: Settled) -> Begun | None:
+        """Send a call on, if that needs no wait, and have somebody told of its answer."""
+        return self._forwarding.begin(bound.forward, bound.request, settled)
+
+    def seen(self, bound: Bound, begun: Begun) -> Calling:
+        """Take note of a call that was sent on."""
+        request = bound.request
+        request.conversation.called()
+        request.conversation.used(bound.entry.name)
+        sight = self._witness.see_call(request)
+        sight.note(bound.asked, None)
+        sight.note(bound.asked, bound.entry)
+        return Calling(bound, begun, sight)
+
+    def take_plain(self, calling: Calling) -> dict[str, Any] | None:
+        """Return the result of a call that is settled, if there is nothing else."""
+        result = calling.begun.take_plain()
+        if result is not None:
+            with calling.sight:
+                learn_links(result, calling.bound.entry, calling.bound.request)
+                calling.sight.answered(result)
+        return result
+
+    def shows(self, result: dict[str, Any], bound: Bound) -> bool:
+        """Whether a model is shown all of a result."""
+        limit = limit_for(bound.request)
+        return not limit or fits(result, bound.request, bound.entry, limit)
+
+    async def shortened(self, result: dict[str, Any], bound: Bound) -> dict[str, Any]:
+        """Return what a model is shown of a result."""
+        limit, request, entry = limit_for(bound.request), bound.request, bound.entry
+        return await self._guard.fitted(result, request, entry, limit) if limit else result
+
+    async def finish(self, calling: Calling) -> dict[str, Any]:
+        """Answer a call that is settled, but not with a plain result.
+
+        Raises:
+            MCPError: Its server answered with an error of its own.
+        """
+        bound, request = calling.bound, calling.bound.request
+        with calling.sight as sight:
+            try:
+                result = await self._forwarding.finish(calling.begun, bound.forward, request)
+                learn_links(result, bound.entry, request)
+            except (CallError, MCPError) as error:
+                result = told(error, request)
+            sight.answered(result)
+        return result
+
+
+def _asked(request: Request) -> CallRequest | None:
+    """Return what a call asks for, if that can be read and is no search."""
+    now, params = request.now, request.params
+    if now.own_tool(params["name"]) == now.own_names.search:
+        return None
+    try:
+        return read(params, now)
+    except InvalidCallError:
+        return None
+
+
+def _listed(name: str, now: Now) -> ToolEntry | None:
+    """Return the tool that has exactly this name, if its server is there."""
+    entry = now.catalog.entries.get(ToolName(name))
+    # What has a kind before its name is none of a tool.
+    if entry is None or ":" in name or now.lookup.misses(name):
+        return None
+    return entry if isinstance(now.catalog.servers[entry.server], Ready) else None
