@@ -68,6 +68,12 @@ Decoded = JSONRPCMessage | Noise
 
 def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
     """Return what a line says; more than one message if it holds a batch."""
+    if isinstance(line, bytes) and len(line) < verbatim.LEAST_BYTES and line.startswith(b"{"):
+        # Most lines are one short message, and in order.
+        try:
+            return _messages(_parsed(line), line)
+        except ValueError:
+            pass
     return finished(decoding(line, limit))
 
 

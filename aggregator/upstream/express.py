@@ -185,7 +185,7 @@ class Express:
 
     def _settled(self, number: int, _sent: Sent) -> None:
         """Answer a call that is settled, or have it answered."""
-        passage = self._under_way[number]
+        passage, result = self._under_way[number], None
         try:
             result = self._calls.take_plain(passage.calling)
             if result is not None and self._calls.shows(result, passage.calling.bound):
@@ -196,6 +196,15 @@ class Express:
             bug = new_number()
             logger.exception("internal error %s", bug)
             self._fail(number, passage, bug)
+        if result is not None:
+            self._note(passage, result)
+
+    def _note(self, passage: _Passage, result: dict[str, Any]) -> None:
+        """Have a result counted and written down; its client does not wait for that."""
+        try:
+            self._calls.note(passage.calling, result)
+        except Exception:
+            logger.exception("a call could not be taken note of")
 
     async def _finish(
         self,

@@ -75,12 +75,13 @@ class PlainCalls:
 
     def take_plain(self, calling: Calling) -> dict[str, Any] | None:
         """Return the result of a call that is settled, if there is nothing else."""
-        result = calling.begun.take_plain()
-        if result is not None:
-            with calling.sight:
-                learn_links(result, calling.bound.entry, calling.bound.request)
-                calling.sight.answered(result)
-        return result
+        return calling.begun.take_plain()
+
+    def note(self, calling: Calling, result: dict[str, Any]) -> None:
+        """Take note of a plain result."""
+        with calling.sight:
+            learn_links(result, calling.bound.entry, calling.bound.request)
+            calling.sight.answered(result)
 
     def shows(self, result: dict[str, Any], bound: Bound) -> bool:
         """Whether a model is shown all of a result."""
