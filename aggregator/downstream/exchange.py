@@ -337,10 +337,9 @@ def _refused_twin(number: RequestId) -> JSONRPCError:
 
 
 def _request(number: RequestId, method: str, params: Params) -> JSONRPCRequest:
-    """Make a request of values that are known to be right."""
     if params is None:
-        return JSONRPCRequest.model_construct(jsonrpc="2.0", id=number, method=method)
-    return JSONRPCRequest.model_construct(jsonrpc="2.0", id=number, method=method, params=params)
+        return JSONRPCRequest(jsonrpc="2.0", id=number, method=method)
+    return JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=dict(params))
 
 
 def result_of(outcome: Outcome) -> dict[str, Any]:

@@ -241,8 +241,7 @@ class Express:
             return
         if passage.calling.bound.request.caller.era == "modern":
             result = self._shape(result)
-        answer = types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=passage.id, result=result)
-        self._answers.answer(answer)
+        self._answers.answer(types.JSONRPCResponse(jsonrpc="2.0", id=passage.id, result=result))
 
     def _refuse(self, number: int, error: types.ErrorData) -> None:
         if (passage := self._forget(number)) is not None:
