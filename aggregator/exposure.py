@@ -1,11 +1,12 @@
 """Which tools one client sees, on which surface."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Literal, NamedTuple
 
 from aggregator.basics.eras import Era
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import BY_LENGTH, Catalog, ToolEntry
 from aggregator.clients import ClientProfile, SurfaceChoice
@@ -38,7 +39,7 @@ that lists for each of its requests the repetition, and no person waits longer f
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A surface, and why it was chosen."""
 
@@ -59,7 +60,7 @@ class Choice:
         return not (self.pinned and self.surface == "promote")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exposure:
     """How one client reaches the catalog now."""
 
@@ -220,7 +221,7 @@ def _listed(tool: JsonObject) -> ToolEntry:
     return ToolEntry(ToolName(tool["name"]), ServerName(""), tool)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deferral:
     """Whether tools are deferred, for a catalog as it grows; replaced, never changed."""
 

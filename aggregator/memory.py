@@ -9,11 +9,11 @@ import json
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from aggregator.basics.files import replace_file
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_plain_object
 from aggregator.entry.place import state_directory
 
@@ -42,7 +42,7 @@ class Memory(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """Facts on their way to disk."""
 

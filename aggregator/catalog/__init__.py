@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import islice
@@ -10,6 +10,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Literal
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject
 from aggregator.catalog.entries import (
     NOTHING_BESIDES,
@@ -55,7 +56,7 @@ Phase = Literal["starting", "retrying", "cooling down"]
 """What is done about a server that is not there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """A server whose tools may still come."""
 
@@ -75,7 +76,7 @@ class Pending:
         return self.known is None or kind in self.known.offers.unlisted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Idle:
     """A server that does not run, since nobody needs it: a call starts it."""
 
@@ -87,7 +88,7 @@ class Idle:
     """The last lines of its standard error then."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ready:
     """A server that is connected."""
 
@@ -136,7 +137,7 @@ class Ready:
         return replace(self, offers=replace(self.offers, unlisted=self.offers.unlisted - {kind}))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """A server given up on until its configuration changes or someone asks."""
 
@@ -157,7 +158,7 @@ class Failed:
 ServerState = Pending | Idle | Ready | Failed
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Catalog:
     """The state of each configured server, in configuration order."""
 
@@ -277,7 +278,7 @@ def _plainly(names: tuple[ServerName, ...]) -> Mapping[str, tuple[ServerName, ..
     return grouped((plain_server(name), name) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """What came and went since a client's last search."""
 

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object, is_array
 from aggregator.names import Forms, ServerName, ToolName
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ToolEntry:
     """One callable tool."""
 
@@ -66,7 +67,7 @@ class ToolEntry:
         return as_object(self.tool.get("inputSchema"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptEntry:
     """One prompt."""
 
@@ -82,7 +83,7 @@ class PromptEntry:
         return self.prompt["name"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResourceEntry:
     """One resource, or a template of many."""
 
@@ -155,7 +156,7 @@ class Addresses(NamedTuple):
         return cls(in_order, frozenset(uri.partition(":")[0].casefold() for uri in in_order))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Offers:
     """What a server offers besides tools."""
 

@@ -1,10 +1,11 @@
 """What definitions cost a model: counted where somebody can count, else told by their length."""
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil
 from statistics import fmean
 
+from aggregator.basics.frozen import frozen
 from aggregator.catalog.entries import ToolEntry
 from aggregator.names import ServerName
 
@@ -12,7 +13,7 @@ CHARACTERS_PER_TOKEN = 2.5
 """Characters of a definition that cost a model about one token."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """How many characters make a token."""
 

@@ -6,13 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from io import TextIOWrapper
 from pathlib import Path
 from select import select
 from typing import TextIO
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.glyphs import on_its_lines
 from aggregator.cli.paper import READABLE, Colour, Paper, fill
 from aggregator.cli.spout import Spout, never_blocking
@@ -64,7 +65,7 @@ class ToldError(CommandError):
     """One that a person has read already, while the rest was being cleaned up."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Environment:
     """The streams, the variables and the directory a command works with."""
 

@@ -4,11 +4,11 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from aggregator.basics.frozen import frozen
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
 from aggregator.config.solitary import why_solitary
@@ -26,7 +26,7 @@ _LAUNCHERS: Mapping[str, str] = {"npx": "npm", "bunx": "npm", "uvx": "PyPI", "pi
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that is wrong, or may be."""
 

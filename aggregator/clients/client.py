@@ -1,8 +1,10 @@
 """What one client is: how its programs behave, and how its files are written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
+
+from aggregator.basics.frozen import frozen
 
 SurfaceChoice = Literal["auto", "promote", "hybrid", "relay", "full"]
 """How found tools reach a client, as a person may choose it."""
@@ -97,7 +99,7 @@ ROOTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Client:
     """One client as people know it."""
 

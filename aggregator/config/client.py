@@ -1,8 +1,8 @@
 """Translate a server as clients write it into a server as we write it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.client_oauth import translate_oauth
 from aggregator.config.document import Value
 from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
@@ -24,7 +24,7 @@ _SECONDS_BELOW = 1000
 """Timeouts below this are seconds, as Cline and Roo write them; others write milliseconds."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Translation:
     """A server in our form, and the keys that mean nothing to us."""
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import yaml
 from yaml import events
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.complaints import Complaint, complaint
 from aggregator.errors import ConfigError
 
@@ -34,7 +35,7 @@ _Loader = Callable[[str], Any]
 _FAST_LOADER: _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Document:
     """What a file says, and where it says it."""
 
@@ -108,7 +109,7 @@ def _advice(found: Complaint, written: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class _Built:
     """A value with what it weighs, so that aliases of it can be counted without walking it."""
 

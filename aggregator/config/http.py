@@ -1,11 +1,12 @@
 """Who may come in over HTTP by the word of an issuer, what they see, and how much they may ask."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.profile import Profile
 
 SCOPE = "scope:"
@@ -56,7 +57,7 @@ class Issuer(NamedTuple):
         return tuple(dict.fromkeys(scope for rule in self.access for scope in rule.scopes))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replicas:
     """What several processes that serve the same clients have in common."""
 

@@ -1,9 +1,9 @@
 """When tools are deferred, in the words of the file."""
 
-from dataclasses import dataclass
+from aggregator.basics.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolSearchMode:
     """When tools are deferred: once their definitions fill so much of the context window.
 

@@ -6,9 +6,9 @@ some of it is allowed.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from aggregator.basics.frozen import frozen
 from aggregator.clients import SurfaceChoice, is_same_client
 from aggregator.config.kinds import FoundKind
 from aggregator.config.mode import ToolSearchMode
@@ -19,7 +19,7 @@ OTHERS = "others:"
 """What the names begin with of profiles as those see them who do not run us."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """One named view of the catalog."""
 

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.document import Location, Value, dotted
 from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import ONLY_FOR_ADDRESSES, ONLY_FOR_PROGRAMS, ServerForm, keys
@@ -30,7 +30,7 @@ from aggregator.names import MetaTools, ServerName
 from aggregator.secrecy import Redaction, is_secret
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Entry:
     """A server as the file has it."""
 
@@ -42,7 +42,7 @@ class Entry:
     """What may stand in it beside the variables every server may use."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Draft:
     """A server whose form is filled in, but whose prefix is not settled."""
 
@@ -53,7 +53,7 @@ class Draft:
     problem: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Shared:
     """What the file says of every server."""
 

@@ -1,10 +1,11 @@
 """What `servers.yaml` says for all servers and clients, as a value."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
+from aggregator.basics.frozen import frozen
 from aggregator.clients import SurfaceChoice
 from aggregator.config.audit import Audit
 from aggregator.config.http import Http
@@ -34,7 +35,7 @@ RELIST_WAIT = 0.4
 """Seconds to wait for a client to list again before its search is answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """What holds for all servers and clients."""
 

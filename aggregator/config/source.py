@@ -4,13 +4,14 @@ import os
 import shlex
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from aggregator.basics.files import in_words, read_within
+from aggregator.basics.frozen import frozen
 from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value, dotted
 from aggregator.config.dotenv import read_env_file
 from aggregator.config.variables import Expansion
@@ -20,7 +21,7 @@ from aggregator.errors import ConfigError
 _Form = TypeVar("_Form", bound=BaseModel)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Source:
     """A file that has been read, and the place relative paths in it start from."""
 

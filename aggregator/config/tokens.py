@@ -1,8 +1,10 @@
 """By whom it is counted what definitions cost a model."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Literal
+
+from aggregator.basics.frozen import frozen
 
 PACKAGES = ("tiktoken", "tokenizers")
 """The packages whose tokenizers are known."""
@@ -12,7 +14,7 @@ ENDINGS = {"count_tokens": "messages", "input_tokens": "responses"}
 Package = Literal["tiktoken", "tokenizers"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tokenizer:
     """A tokenizer on this machine."""
 
@@ -26,7 +28,7 @@ class Tokenizer:
         return _mark(self.package, self.name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenCounter:
     """A vendor's counter, reached over HTTP."""
 

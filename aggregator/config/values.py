@@ -1,11 +1,12 @@
 """What `servers.yaml` says of each server, and all of it, as values."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.limits import NO_LIMITS, Limits
 from aggregator.config.oauth import OAuth
 from aggregator.config.rules import EVERYTHING, Rule, Whose, admits, rule
@@ -36,7 +37,7 @@ SPELT_AT_ONCE = 50
 """Tools whose spellings are worked out before others have their turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerConfig:
     """One server: how to reach it, and how its tools are treated.
 
@@ -241,7 +242,7 @@ def _tried(held: Rule, written: Sequence[Spellings]) -> Iterator[bool]:
     yield False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     """A whole file."""
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.document import Location, Value
 from aggregator.config.keychain import NAME, PREFIX
 
@@ -33,7 +34,7 @@ class BadReferenceError(Exception):
     """A `${` that does not begin a reference to a variable."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Dialect:
     """How a kind of file writes variables."""
 

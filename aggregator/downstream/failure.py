@@ -4,11 +4,12 @@ import errno
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import uuid4
 
 import anyio
 
+from aggregator.basics.frozen import frozen
 from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.introduction import LinkLostError
 from aggregator.downstream.stdio.process import SpawnError
@@ -47,7 +48,7 @@ _NOISE = re.compile(
 """How lines begin that say nothing: stack frames, versions, mere brackets."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """One end of a connection, or of the attempt at one."""
 

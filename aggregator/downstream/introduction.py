@@ -1,7 +1,6 @@
 """Find out which era a server speaks, and introduce ourselves in it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import anyio
 import mcp_types as types
@@ -13,6 +12,7 @@ from mcp_types.version import (
 )
 
 from aggregator.basics.eras import Era
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.downstream.envelope import Envelope
 from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
@@ -35,7 +35,7 @@ class EraUnclearError(LinkLostError):
     """The server closed the connection on `server/discover`: an old one may need `initialize`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ourselves:
     """What servers are told of us."""
 

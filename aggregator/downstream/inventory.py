@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from aggregator.basics.effort import Turn
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object, is_array
 from aggregator.basics.turns import in_turns
 from aggregator.catalog import NOTHING_BESIDES, Offers, Ready, ResourceEntry, ToolEntry
@@ -56,7 +57,7 @@ LISTING_PATIENCE = 15.0
 """Seconds that a list besides the first one of tools may take."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inventory:
     """What a server offers, and which arguments of its tools are repeated in headers."""
 

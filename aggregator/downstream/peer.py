@@ -1,17 +1,18 @@
 """What a server says of itself when a link to it is opened."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from aggregator.basics.eras import Era, era_of
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
 
 MAX_SAID = 64 * 1024
 """Characters that are kept of anything a server says of itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Peer:
     """A server that has introduced itself."""
 

@@ -1,7 +1,8 @@
 """When a server that is not there is tried again, as arithmetic on times that are passed in."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from aggregator.basics.frozen import frozen
 
 FIRST_DELAY = 0.5
 """Seconds before the first retry of a server that failed to become ready."""
@@ -15,7 +16,7 @@ PATIENCE = 5
 """Failures in a row after which a server is left to cool down."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retry:
     """What to do after a failure."""
 

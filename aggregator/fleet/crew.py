@@ -1,10 +1,10 @@
 """The servers that run: each in a task of its own, from when it comes until it is let go."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import anyio
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.signals import Signal
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.server import Downstream
@@ -14,7 +14,7 @@ DRAIN_PATIENCE = 30.0
 """Seconds that calls in flight have, when their server is no longer configured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """One server of the crew, and what ends it."""
 

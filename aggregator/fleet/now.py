@@ -1,8 +1,9 @@
 """What is known now, as one value: replaced whole at every change, read once by each request."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from aggregator.basics.frozen import frozen
 from aggregator.catalog import Catalog, Failed, Idle, Pending, Ready, Scale, ServerState, ToolEntry
 from aggregator.config import Config
 from aggregator.downstream.review import NO_REVIEWS, Reviews, restricted
@@ -21,7 +22,7 @@ from aggregator.names import (
 from aggregator.toolsearch.offers.skills import Skill
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Now:
     """The configuration in use, the catalog, and whatever follows from the two."""
 

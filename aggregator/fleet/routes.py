@@ -1,13 +1,14 @@
 """Which server a prompt, a resource or a template of resources belongs to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from aggregator.basics.effort import Effort
+from aggregator.basics.frozen import frozen
 from aggregator.catalog import Addresses, Catalog, PromptEntry, Ready, ResourceEntry, SkillEntry
 from aggregator.fleet.templates import MAX_URI, Address, Templates
 from aggregator.names import ServerName
@@ -29,7 +30,7 @@ class Route(NamedTuple):
     uri: str
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Routes:
     """The way from what clients see to the servers of one catalog.
 

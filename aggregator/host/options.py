@@ -1,9 +1,9 @@
 """What an agent's author may choose, and what follows where nothing is chosen."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
+from aggregator.basics.frozen import frozen
 from aggregator.host.deferral import ALWAYS, USUAL_WINDOW, Mode, read_mode
 from aggregator.host.gates import (
     MESSAGES_HOSTS,
@@ -48,7 +48,7 @@ class Choices(TypedDict, total=False):
     """Whether texts beside references move on to the next results; costs the prompt's cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """How a conversation is carried."""
 

@@ -9,7 +9,6 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import (
@@ -25,6 +24,7 @@ from mcp_types import (
 from pydantic_core import from_json
 
 from aggregator.basics.effort import finished
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_array, is_plain_object
 from aggregator.jsonrpc import verbatim
 from aggregator.jsonrpc.framing import Overlong
@@ -56,7 +56,7 @@ SHOWN_CHARACTERS = 500
 """Characters of a malformed error that are passed on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Noise:
     """A line, or a part of one, that is no JSON-RPC message."""
 

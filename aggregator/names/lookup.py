@@ -1,12 +1,13 @@
 """The way back from what a model writes to the tool it means."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from aggregator.basics.frozen import frozen
 from aggregator.names.forms import (
     BOUNDARY,
     CLIENT_MARK,
@@ -44,7 +45,7 @@ class Forms(NamedTuple):
         return cls(name, own, name.casefold(), folded(own), qualified)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Register:
     """The tools of one server, by every way in which their names may be written."""
 
@@ -89,7 +90,7 @@ MAX_RESTS = 12
 """Signs in a name behind which what a client has put before it may end."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Lookup:
     """Finds the tool a model means, however it writes the name.
 

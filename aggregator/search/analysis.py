@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from sys import intern
 
+from aggregator.basics.frozen import frozen
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
 from aggregator.search.fields import Texts, texts
@@ -25,7 +26,7 @@ Content = dict[Field, tuple[str, ...]]
 """The stems of one tool by field, in order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """What all tools of one server have in common."""
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 from typing import NamedTuple
 
+from aggregator.basics.frozen import frozen
 from aggregator.search.analysis import stop_free
 from aggregator.search.lexicon import equivalents, faint, topics
 from aggregator.search.query import Keywords
@@ -43,7 +43,7 @@ class Alternative(NamedTuple):
     """What a full match of it is worth."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Concept:
     """One word of the query, and all that may stand for it, best first."""
 
@@ -56,7 +56,7 @@ class Concept:
         return self.alternatives[0].gain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """What a query asks for."""
 

@@ -1,9 +1,9 @@
 """The searchable texts of one tool, read from a definition that may hold anything."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.catalog import ToolEntry
 from aggregator.search.weights import (
@@ -17,7 +17,7 @@ from aggregator.search.weights import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Texts:
     """What a tool says in each of its fields."""
 

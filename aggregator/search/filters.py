@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import lru_cache
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import as_object
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, plain_server
@@ -35,7 +35,7 @@ MARKED: Mapping[Mark, Callable[[ToolEntry], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """Filters over one state of the index."""
 

@@ -1,9 +1,9 @@
 """Whether a query is the name of a tool: in any order, in any case, with one slip at most."""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from aggregator.basics.frozen import frozen
 from aggregator.search.analysis import ANY_SERVER, Document
 from aggregator.search.concepts import Postings
 from aggregator.search.lexicon import STOP_WORDS
@@ -28,7 +28,7 @@ class Called(IntEnum):
     EXACTLY = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spelling:
     """A query read as the name of a tool."""
 

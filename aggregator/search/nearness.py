@@ -1,16 +1,16 @@
 """How near tools are to what a query means."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
 from typing import NamedTuple
 
+from aggregator.basics.frozen import frozen
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Roster:
     """Every tool there is, in the order of its vectors."""
 

@@ -1,9 +1,10 @@
 """What a search text asks for, as a value."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
+from aggregator.basics.frozen import frozen
 from aggregator.config.kinds import EVERY_KIND, FoundKind
 from aggregator.search.weights import MAX_QUERY, MAX_TERMS
 
@@ -11,7 +12,7 @@ MAX_SELECTED = 64
 """Names one `select:` may ask for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Select:
     """Exactly these tools, by name."""
 
@@ -20,7 +21,7 @@ class Select:
     """The query as written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overview:
     """What there is: the servers rather than tools."""
 
@@ -49,7 +50,7 @@ class Keywords(NamedTuple):
     """The kinds of what is asked for; none means those that are found without asking."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expression:
     """The tools in whose names or descriptions a regular expression is found."""
 

@@ -6,9 +6,9 @@ own words.
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Changes, Pending, ToolEntry
 from aggregator.names import ServerName
@@ -38,7 +38,7 @@ BESIDE_SHARE = 0.3
 """The parts of an answer that other things than matches may take beside them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """A search's answer, for the model and for programs."""
 

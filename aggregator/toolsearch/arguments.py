@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import isnan
 from typing import NoReturn
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, is_array, is_object
 from aggregator.config.settings import DEFAULT_RESULTS, DEFINED_RESULTS, MAX_RESULTS
 from aggregator.names import RESERVED, MetaTools
@@ -29,7 +29,7 @@ _NAME_KEYS = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS_KEYS = ("args", "input", "params", "parameters")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchRequest:
     """What `ToolSearch` is asked."""
 
@@ -56,7 +56,7 @@ class SearchRequest:
         return (*lists, *(("resources",) if asked & {"skill", "resource"} else ()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallRequest:
     """The tool `CallTool` is to call, by any of its names, and its arguments."""
 
@@ -64,7 +64,7 @@ class CallRequest:
     arguments: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """Why a call cannot be understood, and what to send instead."""
 

@@ -1,10 +1,11 @@
 """What a search finds: each query answered from one catalog."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, zip_longest
 
 from aggregator.basics.effort import STEPS, Effort, Turn, finished
+from aggregator.basics.frozen import frozen
 from aggregator.catalog import ToolEntry
 from aggregator.names import (
     CLIENT_MARK,
@@ -39,7 +40,7 @@ NEAREST = 3
 """Names offered for one that does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """A name that was asked for and means no tool."""
 
@@ -51,7 +52,7 @@ class Missing:
     """The tool that it means, if that is not offered since it is not as it was approved."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explained:
     """Why a tool stands where it does."""
 
@@ -61,7 +62,7 @@ class Explained:
     why: tuple[Contribution, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What one query found."""
 
@@ -83,7 +84,7 @@ class Result:
     """What else was found: prompts, skills, resources."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What a search found, before it is told."""
 

@@ -1,9 +1,10 @@
 """The type of an argument in a few words, where words are enough."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from aggregator.basics.effort import Effort
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_array, is_object
 from aggregator.toolsearch.schema import (
     Json,
@@ -27,7 +28,7 @@ _BEYOND_WORDS = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where in a schema we are."""
 

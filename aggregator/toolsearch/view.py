@@ -1,8 +1,9 @@
 """What one search looks at: one catalog, seen by one client."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from aggregator.basics.frozen import frozen
 from aggregator.catalog import Catalog, Changes, Idle, Pending, ServerState, ToolEntry
 from aggregator.catalog.lock import Kind
 from aggregator.config.settings import MAX_RESULT_CHARS
@@ -18,7 +19,7 @@ STANDING_BY = "starts when called"
 """What is said of a server that does not run, since nobody needs it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@frozen(kw_only=True)
 class View:
     """One catalog and what this client makes of it."""
 
@@ -52,7 +53,7 @@ class View:
     changes: Changes | None = None
     """None if there are none, or where there is no memory of the client."""
     max_chars: int = MAX_RESULT_CHARS
-    shown: Shown = Shown()  # noqa: RUF009 - it cannot be changed
+    shown: Shown = Shown()
     """What is found beside tools."""
 
     def way(self, entry: ToolEntry) -> Way:

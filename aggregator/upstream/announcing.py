@@ -1,10 +1,12 @@
 """Tell one client, or all that listen, that a list changed: one loop, in either era."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 import anyio.lowlevel
+
+from aggregator.basics.frozen import frozen
 
 Wait = Callable[[], Awaitable[None]]
 """Returns the next time that there may be something to tell."""
@@ -33,7 +35,7 @@ class Shown:
         return value is not self._value and value != self._value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """One list of which a client is kept told."""
 

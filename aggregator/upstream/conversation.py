@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any, Literal
 
 from aggregator.basics.eras import Era
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
@@ -24,7 +25,7 @@ MAX_CONVERSATIONS = 10_000
 Seen = Literal["never", "same", "changed"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loading:
     """What a search did to the loaded set."""
 

@@ -1,13 +1,14 @@
 """A client's request, sent on to a server, and its result, given back in the client's era."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.eras import era_of, is_modern
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ServerState
 from aggregator.downstream.inflight import Caller
@@ -42,7 +43,7 @@ RESOURCE_NOT_FOUND = -32002
 """How the handshake era says that there is no such resource."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forward:
     """One request on its way to a server."""
 

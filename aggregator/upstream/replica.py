@@ -1,9 +1,10 @@
 """This process among several that serve the same clients, or by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from aggregator.basics.frozen import frozen
 from aggregator.downstream.login.succession import Succession
 from aggregator.errors import ElsewhereError, ServerUnavailableError
 from aggregator.fleet.cabins import Tenure
@@ -43,7 +44,7 @@ class Post(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replica:
     """One of those processes; what it seals, each of them can open."""
 

@@ -1,10 +1,11 @@
 """One request of one client, and what was known when it came."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from aggregator.basics.eras import Era
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.exposure import time_to_live
 from aggregator.fleet.cabins import Resident
@@ -14,7 +15,7 @@ from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.inviting import Outlook, plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """What a client asks, and all that the answer is made of."""
 

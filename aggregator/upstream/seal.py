@@ -6,12 +6,12 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
 
 import anyio
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_object
 
 VALID_FOR = 3600.0
@@ -25,7 +25,7 @@ class ForeignStateError(Exception):
     """A token is not ours, not unchanged, not this caller's, or not of this time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """What a token can be used for, and by whom."""
 

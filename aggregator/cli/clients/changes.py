@@ -4,12 +4,12 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import unified_diff
 from io import StringIO
 from pathlib import Path
 
 from aggregator.basics.files import in_words, replace_file
+from aggregator.basics.frozen import frozen
 from aggregator.basics.glyphs import escaped
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.config.dotenv import EnvFileError, assignments
@@ -20,7 +20,7 @@ OF_OTHERS = 0o077
 """The rights that nobody but the owner has in what is private."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Change:
     """What a file was and what it is to be; `None` where there is none."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from aggregator.basics.files import in_words
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.dialects import Dialect
 from aggregator.cli.clients.documents import Tree, format_of, found
@@ -42,7 +43,7 @@ _NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MAX_NAME = 64
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Foreign:
     """One server of a client, in our form."""
 

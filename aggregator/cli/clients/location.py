@@ -1,15 +1,15 @@
 """Where clients keep their servers on this machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from aggregator.basics.frozen import frozen
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.clients import INSTALLABLE, Client
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class ClientFile:
     """A file on this machine, and where in it the servers stand."""
 

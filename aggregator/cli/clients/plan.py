@@ -3,11 +3,11 @@
 import codecs
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_array, is_plain_object
 from aggregator.cli.clients.changes import Change, check_private, content
 from aggregator.cli.clients.documents import YAML, Format, Tree, UneditableError, format_of
@@ -43,7 +43,7 @@ FOOTER = """
 Rewrite = Callable[[Format, str], str]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Plan:
     """What would be written, what is taken over by it, and what is not."""
 

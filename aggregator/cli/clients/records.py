@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from aggregator.basics.frozen import frozen
 from aggregator.cli.clients.changes import Change, content, make
 from aggregator.cli.clients.location import ClientFile
 from aggregator.cli.environment import CommandError, Environment
@@ -17,7 +17,7 @@ STATES = ("before", "after")
 """Of each file, what is kept."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Kept:
     """One file as it was before an installation, and as it was made."""
 

@@ -2,15 +2,16 @@
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import httpx2
 
+from aggregator.basics.frozen import frozen
 from aggregator.downstream.login.credentials import Bearer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where a server is, and how it is reached."""
 

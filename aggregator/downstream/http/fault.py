@@ -3,13 +3,13 @@
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import httpx2
 
+from aggregator.basics.frozen import frozen
 from aggregator.downstream.transport import Undelivered, UndeliveredError
 
 LONGEST_REST = 300.0
@@ -35,7 +35,7 @@ _UNSENT = (
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Meaning:
     """How a status reads to whoever has to act on it."""
 

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Self
 
@@ -11,6 +10,7 @@ import anyio
 import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.turns import in_turns
 from aggregator.downstream.http.endpoint import Endpoint, Response
 from aggregator.downstream.http.fault import turned_away
@@ -38,7 +38,7 @@ CHANGED = JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_ch
 """What may have been said while nobody listened."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """What a server wants to hear with each message of a session."""
 

@@ -5,7 +5,7 @@ POSIX only: it waits for pipes, and ends groups of processes, in ways that Windo
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import monotonic
 from typing import Literal
@@ -15,6 +15,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.rate import Rate
 from aggregator.config.limits import NO_LIMITS, Limits
 from aggregator.downstream.stdio.overrun import overrun
@@ -66,7 +67,7 @@ STUCK_AFTER = 1.0
 _NOTHING_CONFIDED = Redaction(())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChildSpec:
     """What to run, and how."""
 

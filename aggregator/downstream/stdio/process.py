@@ -13,13 +13,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import anyio
 
 from aggregator.basics.descriptors import give_back
+from aggregator.basics.frozen import frozen
 from aggregator.config.limits import NO_LIMITS, Limits
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class SpawnError(OSError):
     """A process that could not be started, with a reason a person can act on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pipes:
     """Our ends of a process's standard streams, none of which ever blocks."""
 

@@ -6,13 +6,13 @@ from array import array
 from base64 import b64decode
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
 import anyio
 import anyio.abc
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, ToolEntry
 from aggregator.names import ServerName
@@ -165,7 +165,7 @@ class SemanticIndex:
                 pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Change:
     """One server's tools are these from now on."""
 

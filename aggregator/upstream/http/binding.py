@@ -3,9 +3,9 @@
 import errno
 import ipaddress
 import socket
-from dataclasses import dataclass
 
 from aggregator.basics.files import in_words
+from aggregator.basics.frozen import frozen
 from aggregator.errors import AggregatorError
 
 LOOPBACK = "127.0.0.1"
@@ -26,7 +26,7 @@ class BindingError(AggregatorError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """An interface and a port."""
 

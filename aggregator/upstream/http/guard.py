@@ -6,12 +6,12 @@ can be made to point here. Neither can choose the headers that are checked.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from math import ceil
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from aggregator.basics.frozen import frozen
 from aggregator.upstream.allowances import Allowances
 from aggregator.upstream.caller import PEER
 from aggregator.upstream.http.admission import Admission
@@ -34,7 +34,7 @@ _AUTHORITY = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::([0-9]{1,
 _NOT_FROM_ELSEWHERE = ("same-origin", "none")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """What a request must show to be let in."""
 

@@ -1,10 +1,11 @@
 """Why a request is not let in, and how it is told so."""
 
 import logging
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from starlette.responses import PlainTextResponse
+
+from aggregator.basics.frozen import frozen
 
 logger = logging.getLogger(__name__)
 
@@ -12,7 +13,7 @@ MAX_TOLD = 20
 """Refusals that are logged; whoever goes on being refused is known by then."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Why a request is not let in."""
 

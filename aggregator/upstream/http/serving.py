@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from aggregator.basics.descriptors import limit
+from aggregator.basics.frozen import frozen
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.http import Http
 from aggregator.upstream.http.admission import Admission
@@ -49,7 +50,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S1
 """What means all addresses of a machine, with the one that it has for itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """Where to listen, and whom to let in."""
 

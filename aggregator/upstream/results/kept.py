@@ -6,10 +6,10 @@ They are kept in memory alone: nothing is left of them when their client leaves,
 import re
 import secrets
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 import anyio
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.signals import Signal
 from aggregator.catalog import CHARACTERS_PER_TOKEN
 from aggregator.config import Config
@@ -30,7 +30,7 @@ NAME_BYTES = 12
 _UNFIT = re.compile(r"[^A-Za-z0-9.-]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """One result."""
 

@@ -6,12 +6,12 @@ English: for other scripts that is nearer to the truth than characters are, and 
 
 import json
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from math import ceil
 from sys import getsizeof
 from typing import NamedTuple
 
 from aggregator.basics.effort import CHARACTERS, Turn
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object, is_array, is_object
 from aggregator.catalog import CHARACTERS_PER_TOKEN
 
@@ -44,7 +44,7 @@ class Part(NamedTuple):
         return _blob(self.block)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whole:
     """All of a result, or all of its structured content."""
 

@@ -5,10 +5,10 @@ is refused, and nothing is written.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aggregator.basics.frozen import frozen
 from aggregator.cli.clients.documents import jsonc, toml, yaml
 from aggregator.cli.clients.documents.trees import (
     Tree,
@@ -35,7 +35,7 @@ class UneditableError(Exception):
     """A file whose form leaves no safe way to make an edit."""
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Format:
     """A way to write nested values down."""
 

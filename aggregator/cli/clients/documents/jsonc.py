@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_plain_object
 from aggregator.cli.clients.documents.trees import Tree
 
@@ -15,7 +15,7 @@ _DECODER = json.JSONDecoder(strict=False)
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Node:
     """A value and where it stands."""
 
@@ -35,7 +35,7 @@ class Node:
         return next((each for each in reversed(self.members) if each.key == key), None)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Member:
     """A key of an object, and its value."""
 

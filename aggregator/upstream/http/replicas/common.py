@@ -3,8 +3,8 @@
 import os
 import socket
 import time
-from dataclasses import dataclass
 
+from aggregator.basics.frozen import frozen
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.replicas.heirs import Heirs
 from aggregator.upstream.http.replicas.key_file import KeyFile
@@ -13,7 +13,7 @@ from aggregator.upstream.replica import Replica
 from aggregator.upstream.seal import Sealer, Wax
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Common:
     """The keys, and this process among those that have them."""
 
