@@ -65,7 +65,7 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
             f"Write it behind: `aggregator COMMAND {first} …`",
             ExitStatus.USAGE,
         )
-    options, rest = make_parser(environment).parse_known_args(arguments or [first])
+    options, rest = make_parser(environment, first).parse_known_args(arguments or [first])
     if rest:
         _gather(options, rest)
     return options

@@ -36,6 +36,12 @@ def test_every_example_can_be_typed(shell: Shell, command: str) -> None:
     assert {parser.parse_args(words).command for words in typed} == {command}
 
 
+def test_of_the_commands_only_the_typed_one_is_made(shell: Shell) -> None:
+    said = make_parser(shell.environment(StringIO(), StringIO()), "serve").format_help()
+
+    assert [command for command in COMMANDS if f"\n    {command} " in said] == ["serve"]
+
+
 def test_the_help_of_install_names_every_client_that_can_be_installed(shell: Shell) -> None:
     said = " ".join(shell.run("install", "--help").out.split())
 

@@ -86,8 +86,8 @@ class Parser(argparse.ArgumentParser):
         self.environment.stdout.write(self.format_help())
 
 
-def make_parser(surroundings: Environment) -> Parser:
-    """Return the parser of all commands."""
+def make_parser(surroundings: Environment, typed: str = "") -> Parser:
+    """Return the parser of the command that was typed, or else of all."""
 
     class Here(Parser):
         """The parsers of the commands are of the same class, and so in the same place."""
@@ -107,7 +107,9 @@ def make_parser(surroundings: Environment) -> Parser:
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, (about, examples, add_options) in COMMANDS.items():
+    # The others would not be asked for anything, and each takes a moment to make.
+    wanted = {typed: COMMANDS[typed]} if typed in COMMANDS else COMMANDS
+    for name, (about, examples, add_options) in wanted.items():
         command = commands.add_parser(
             name,
             help=about,
