@@ -13,10 +13,12 @@ import httpx2
 
 from aggregator import __version__
 from aggregator.downstream.http.address import Address, tls_context
+from aggregator.downstream.http.connection import PIECES_AT_ONCE
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
+from aggregator.downstream.http.form import Form
 from aggregator.downstream.http.redirects import MAX_REDIRECTS, followed, is_same_origin
 from aggregator.downstream.http.sse import END, Event, Reader
-from aggregator.downstream.http.wire import PIECES_AT_ONCE, PORTS, Answer, Form, Wire, open_wire
+from aggregator.downstream.http.wire import PORTS, Answer, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
 from aggregator.downstream.login.credentials import RenewalError
 from aggregator.downstream.transport import UndeliveredError

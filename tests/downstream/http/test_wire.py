@@ -10,9 +10,9 @@ import pytest
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.connection import READ_BYTES
 from aggregator.downstream.http.endpoint import MAX_COOKIES, Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
-from aggregator.downstream.http.wire import READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.loopback.web import listening
 from tests.patience import PATIENCE

@@ -8,9 +8,9 @@ import anyio.lowlevel
 import pytest
 
 from aggregator.downstream.http.address import Address
+from aggregator.downstream.http.connection import GATHERED, PIECES_AT_ONCE, READ_BYTES
 from aggregator.downstream.http.endpoint import Endpoint, open_endpoint
 from aggregator.downstream.http.reading import MAX_HEAD_BYTES
-from aggregator.downstream.http.wire import GATHERED, PIECES_AT_ONCE, READ_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.downstream.http.test_wire import HEADERS, OK, Visit, bare, post
 
