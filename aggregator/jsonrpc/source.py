@@ -45,7 +45,7 @@ class Source:
                 raise anyio.ClosedResourceError
             if self._watching is None and (chunk := self._read()) is not None:
                 return chunk
-            if (loop := self._watching or _asyncio_loop()) is None:
+            if (loop := self._watching or asyncio_loop()) is None:
                 await anyio.wait_readable(self._fd)
             else:
                 self._tap = tap
@@ -107,7 +107,7 @@ class Source:
             return b""
 
 
-def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+def asyncio_loop() -> asyncio.AbstractEventLoop | None:
     """Return the loop that runs us, if it is one of asyncio."""
     try:
         return asyncio.get_running_loop() if asyncio.current_task() else None

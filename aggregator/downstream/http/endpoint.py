@@ -1,11 +1,10 @@
 """One address and the requests to it: bounded, uncompressed, and never led to another origin."""
 
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from http.cookiejar import Cookie, CookieJar
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio.lowlevel
 import anyio.to_thread
@@ -14,9 +13,11 @@ import httpx2
 from aggregator import __version__
 from aggregator.downstream.http.address import Address, tls_context
 from aggregator.downstream.http.connection import PIECES_AT_ONCE
+from aggregator.downstream.http.cookies import FewCookies
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
 from aggregator.downstream.http.form import Form
 from aggregator.downstream.http.redirects import MAX_REDIRECTS, followed, is_same_origin
+from aggregator.downstream.http.response import Response
 from aggregator.downstream.http.sse import END, Event, Reader
 from aggregator.downstream.http.wire import PORTS, Answer, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
@@ -27,8 +28,6 @@ CONNECT_PATIENCE = 10.0
 """Seconds a connection may take to be made, and one write to be taken."""
 KEEP_ALIVE = 4.0
 """Seconds an idle connection is kept: less than the five after which many servers close theirs."""
-MAX_COOKIES = 64
-"""Cookies that are kept of one server: gateways that route by some need one or two."""
 ERROR_BYTES = 64 * 1024
 """Bytes read of the body of a refusal."""
 
@@ -50,33 +49,6 @@ OURS = frozenset(
 """Headers that belong to the transport, whatever the configuration says."""
 KEPT = frozenset(("accept-encoding", "connection"))
 """Those of them that are the same with each message."""
-
-
-class Response(Protocol):
-    """What comes back, unread: from a wire of ours, or from the HTTP client."""
-
-    @property
-    def status_code(self) -> int:
-        """What has become of the request."""
-        ...
-
-    @property
-    def is_success(self) -> bool:
-        """Whether the request was taken."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """What is said of the body, and of the connection."""
-        ...
-
-    def aiter_raw(self) -> AsyncIterator[bytes]:
-        """Give the body in pieces, as they come."""
-        ...
-
-    async def aclose(self) -> None:
-        """Read no more of it."""
-        ...
 
 
 R = TypeVar("R", bound=Response)
@@ -283,16 +255,6 @@ class Endpoint:
         return url is self.url or is_same_origin(self.url, url)
 
 
-class _FewCookies(CookieJar):
-    """Cookies of a server, which are looked through for each request to it."""
-
-    def set_cookie(self, cookie: Cookie) -> None:
-        """Keep one; who sets too many loses those before it."""
-        if len(self) >= MAX_COOKIES:
-            self.clear()
-        super().set_cookie(cookie)
-
-
 @asynccontextmanager
 async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
     """Keep connections to an address for the length of the block.
@@ -313,7 +275,7 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         transport=transport,
         trust_env=False,
         headers=_headers(address.headers),
-        cookies=_FewCookies(),
+        cookies=FewCookies(),
         # How long an answer may take is for the caller to say.
         timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
     ) as client:

@@ -11,7 +11,8 @@ from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from aggregator.downstream.http.address import Address
 from aggregator.downstream.http.connection import READ_BYTES
-from aggregator.downstream.http.endpoint import MAX_COOKIES, Endpoint, open_endpoint
+from aggregator.downstream.http.cookies import MAX_COOKIES
+from aggregator.downstream.http.endpoint import Endpoint, open_endpoint
 from aggregator.downstream.http.post import Post
 from aggregator.downstream.transport import UndeliveredError
 from tests.loopback.web import listening
