@@ -14,6 +14,7 @@ from aggregator.downstream.login.credentials import (
     Credentials,
     RefreshGrant,
     RenewalError,
+    Shown,
 )
 from aggregator.downstream.login.file import LoginFile
 from aggregator.downstream.login.renewal import Ask, Reply
@@ -103,6 +104,22 @@ async def test_after_a_restart_an_expired_token_is_renewed_once(
     kept = file.read()
     assert kept is not None
     assert (kept.refresh_token, kept.expires_at) == ("refresh-2", clock() + 3600)
+
+
+async def test_what_has_to_be_renewed_is_not_at_hand(
+    file: LoginFile, office: Office, make: Callable[[], Credentials]
+) -> None:
+    assert make().at_hand() == Shown(None)
+    keep(file)
+    credentials = make()
+    assert credentials.at_hand() == Shown("access-1")
+
+    await anyio.sleep(7200)
+    assert credentials.at_hand() is None
+    assert office.asks == []
+
+    assert await credentials.token() == "access-2"
+    assert credentials.at_hand() == Shown("access-2")
 
 
 async def test_whoever_needs_it_at_the_same_time_waits_for_one_renewal(

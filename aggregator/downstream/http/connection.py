@@ -2,7 +2,7 @@
 
 import os
 import select
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from functools import partial
 from socket import socket
@@ -16,6 +16,7 @@ import httpx2
 from aggregator.downstream.http.reading import Head, Reading, Unusual, usual
 from aggregator.downstream.http.secured import Secured
 from aggregator.downstream.http.upload import BROKEN, Upload
+from aggregator.downstream.http.watch import Hear, Watch
 
 READ_BYTES = 256 * 1024
 """Bytes that are read at once."""
@@ -45,13 +46,31 @@ class Connection:
         self._pieces = 0
         self._is_spoilt = False
         self._reading: Reading | None = None
+        self._rest = b""
+        """What has not been written of a request."""
+        self._unwritten: Exception | None = None
+        """Why it could not be."""
+        self._ahead: list[bytes | OSError] = []
+        """What has been read already, and left for whoever reads next."""
         self._socket = raw(self.stream)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
+        is_plain = self._secured is None and IS_POSIX
+        self.watch = Watch.of(self._socket) if is_plain else None
+        """By which its responses are heard, where the loop can have it watched."""
+
     def keep_until(self, when: float) -> None:
         """Say when it is not kept any longer."""
         self.until = when
+        if self.watch is not None:
+            self.watch.rest()
+
+    async def close(self) -> None:
+        """Close it at once."""
+        if self.watch is not None:
+            self.watch.close()
+        await anyio.aclose_forcefully(self.stream)
 
     def is_closed(self) -> bool:
         """Whether there is something to be read where nothing was asked: an end, or a fault."""
@@ -83,24 +102,64 @@ class Connection:
         Raises:
             HTTPError: The connection broke, or what came is not HTTP.
         """
-        self._reading = None
-        unwritten: Exception | None = None
+        self._begin()
         try:
-            rest = await self._write(data)
+            self._rest = await self._write(data)
         except TimeoutError as error:
             raise httpx2.WriteTimeout("the request was not taken in time") from error
         except BROKEN as error:
             # A server may refuse what it has not read to the end, and close.
-            unwritten, rest = error, b""
-        if rest:
-            upload = Upload(self.stream, rest, self._patience)
+            self._unwritten = error
+        return await self.answer(request)
+
+    def put(self, data: bytes) -> None:
+        """Write a request without waiting, as far as it is taken."""
+        self._begin()
+        try:
+            self._rest = data[_written(self._socket, data) :]
+        except OSError as error:
+            self._unwritten = error
+
+    def listen(self, hear: Hear) -> bool:
+        """Have somebody hear the response to what was put, if all of that was taken."""
+        is_taken = not self._rest and self._unwritten is None
+        if is_taken and self.watch is not None:
+            self.watch.listen(hear)
+        return is_taken and self.watch is not None
+
+    def listen_no_more(self) -> None:
+        """Leave what comes to whoever waits for it."""
+        if self.watch is not None:
+            self.watch.stop()
+
+    async def answer(self, request: h11.Request) -> Head:
+        """Read the head of the response to what was written.
+
+        Raises:
+            HTTPError: The connection broke, or what came is not HTTP.
+        """
+        self.listen_no_more()
+        if self._rest:
+            upload = Upload(self.stream, self._rest, self._patience)
             return await upload.run(partial(self._head, request), self._spoil)
         try:
             return await self._head(request)
         except httpx2.HTTPError as error:
-            if unwritten is not None:
-                raise httpx2.WriteError(str(unwritten)) from unwritten
+            if self._unwritten is not None:
+                raise httpx2.WriteError(str(self._unwritten)) from self._unwritten
             raise error from error.__cause__
+
+    def leave_ahead(self, came: Iterable[bytes | OSError]) -> None:
+        """Have what was read of a response be read again, by whoever waits for the answer."""
+        self._ahead.extend(came)
+
+    def read_by(self, reading: Reading | None) -> None:
+        """Take note of who has read a response, and how far."""
+        self._reading, self._last_read = reading, 0
+
+    def _begin(self) -> None:
+        self._reading, self._rest, self._unwritten = None, b"", None
+        self._ahead.clear()
 
     async def body(self) -> AsyncIterator[bytes]:
         """Give the body of the response in pieces, up to its end.
@@ -148,6 +207,8 @@ class Connection:
         return head
 
     async def _read(self) -> bytes:
+        if self._ahead:
+            return self._from_ahead()
         try:
             data = await self.stream.receive(READ_BYTES)
         except anyio.EndOfStream:
@@ -156,6 +217,12 @@ class Connection:
             raise httpx2.ReadError(str(error)) from error
         self._last_read = len(data)
         return data
+
+    def _from_ahead(self) -> bytes:
+        came = self._ahead.pop(0)
+        if isinstance(came, OSError):
+            raise httpx2.ReadError(str(came)) from came
+        return came
 
 
 def _is_read_out(reading: Reading) -> bool:

@@ -4,7 +4,7 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio.lowlevel
 import anyio.to_thread
@@ -12,7 +12,7 @@ import httpx2
 
 from aggregator import __version__
 from aggregator.downstream.http.address import Address, tls_context
-from aggregator.downstream.http.connection import PIECES_AT_ONCE
+from aggregator.downstream.http.connection import PIECES_AT_ONCE, SMALL_BYTES, Connection
 from aggregator.downstream.http.cookies import FewCookies
 from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
 from aggregator.downstream.http.form import Form
@@ -21,7 +21,7 @@ from aggregator.downstream.http.response import Response
 from aggregator.downstream.http.sse import END, Event, Reader
 from aggregator.downstream.http.wire import PORTS, Answer, Wire, open_wire
 from aggregator.downstream.login.challenge import is_refusal
-from aggregator.downstream.login.credentials import RenewalError
+from aggregator.downstream.login.credentials import RenewalError, Shown
 from aggregator.downstream.transport import UndeliveredError
 
 CONNECT_PATIENCE = 10.0
@@ -52,6 +52,14 @@ KEPT = frozenset(("accept-encoding", "connection"))
 
 
 R = TypeVar("R", bound=Response)
+
+
+class Asked(NamedTuple):
+    """A message that was written, and that nobody waits for yet."""
+
+    connection: Connection
+    token: str | None
+    """What was shown with it."""
 
 
 class Endpoint:
@@ -85,19 +93,24 @@ class Endpoint:
         content: bytes | None = None,
         *,
         url: httpx2.URL | None = None,
+        asked: Asked | None = None,
     ) -> AsyncGenerator[Response, None]:
         """Send a request and give its response, unread, for the length of the block.
+
+        What was written to a connection already is not sent again.
 
         Raises:
             UndeliveredError: It cannot be reached, or the connection broke while the block read.
         """
         try:
-            form = self._form_of(method, headers, url)
+            form = self._form if asked is not None else self._form_of(method, headers, url)
             if form is None or content is None or self._wire is None:
                 request = self._request(method, headers, content, url)
                 response = await self._follow(request)
             else:
-                response = await self._admitted(partial(_post, self._wire, form, headers, content))
+                send = partial(_post, self._wire, form, headers, content)
+                first = None if asked is None else self._wire.answer(asked.connection, form)
+                response = await self._admitted(send, asked and asked.token, first)
                 if "location" in response.headers or "set-cookie" in response.headers:
                     response = await self._heed(response, headers, content)
             try:
@@ -109,6 +122,29 @@ class Endpoint:
             raise turned_away(str(error)) from error
         except FAILURES as error:
             raise of_error(error, self.url, self._proxy) from error
+
+    def put(self, headers: Mapping[str, str], content: bytes) -> Asked | None:
+        """Write a message to a kept connection, if nothing has to be waited for."""
+        shown = Shown(None) if self._credentials is None else self._credentials.at_hand()
+        form = self._form_of("POST", headers, None)
+        if self._wire is None or shown is None or form is None or len(content) > SMALL_BYTES:
+            return None
+        try:
+            data = form.written(_bearing(headers, shown.token), content)
+        except httpx2.LocalProtocolError:
+            # Who sends it in the usual way says so.
+            return None
+        connection = self._wire.put(data)
+        return connection and Asked(connection, shown.token)
+
+    def keep(self, connection: Connection) -> bool:
+        """Keep a connection whose response has been read to the end; say whether that is so."""
+        return self._wire is not None and self._wire.keep(connection)
+
+    async def let_go(self, connection: Connection) -> None:
+        """Keep a connection that was written to, or close it."""
+        if self._wire is not None:
+            await self._wire.let_go(connection)
 
     async def read(self, response: Response) -> bytes:
         """Read a body, as long as it is within bounds.
@@ -215,15 +251,22 @@ class Endpoint:
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         return await self._admitted(lambda token: self._once(_shown(request, token)))
 
-    async def _admitted(self, send: Callable[[str | None], Awaitable[R]]) -> R:
+    async def _admitted(
+        self,
+        send: Callable[[str | None], Awaitable[R]],
+        token: str | None = None,
+        first: Awaitable[R] | None = None,
+    ) -> R:
         """Send a request with the login that there is, and with another if that is refused.
 
-        Who refuses a login has not acted on the request.
+        Who refuses a login has not acted on the request. Of one that is sent already, `first` is
+        the response, and the login was `token`.
         """
+        if first is None:
+            token = None if self._credentials is None else await self._credentials.token()
+        response = await (send(token) if first is None else first)
         if self._credentials is None:
-            return await send(None)
-        token = await self._credentials.token()
-        response = await send(token)
+            return response
         if not is_refusal(response.status_code):
             return response
         try:
@@ -298,9 +341,11 @@ async def _post(
     wire: Wire, form: Form, headers: Mapping[str, str], content: bytes, token: str | None
 ) -> Answer:
     """Send a message with a login, if there is one."""
-    if token is not None:
-        headers = {**headers, AUTHORIZATION: f"Bearer {token}"}
-    return await wire.post(form, headers, content)
+    return await wire.post(form, _bearing(headers, token), content)
+
+
+def _bearing(headers: Mapping[str, str], token: str | None) -> Mapping[str, str]:
+    return headers if token is None else {**headers, AUTHORIZATION: f"Bearer {token}"}
 
 
 def _shown(request: httpx2.Request, token: str | None) -> httpx2.Request:

@@ -9,7 +9,7 @@ import anyio
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from aggregator.basics.turns import in_turns
-from aggregator.downstream.http.endpoint import Endpoint, Response
+from aggregator.downstream.http.endpoint import Asked, Endpoint, Response
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
     broken,
@@ -71,14 +71,21 @@ class Post:
         self._sink = sink
         self._place = Place()
 
-    async def run(self, headers: Mapping[str, str], *, is_resumable: bool = True) -> None:
-        """Send the request and hand on what comes back, up to the answer.
+    async def run(
+        self,
+        headers: Mapping[str, str],
+        *,
+        is_resumable: bool = True,
+        asked: Asked | None = None,
+    ) -> None:
+        """Send the request, if it is not, and hand on what comes back, up to the answer.
 
         Raises:
             SessionExpiredError: The server does not know our session.
             UndeliveredError: There was no answer.
         """
-        async with self._endpoint.send("POST", headers, encode(self.request)) as response:
+        content = encode(self.request)
+        async with self._endpoint.send("POST", headers, content, asked=asked) as response:
             self.session_id = response.headers.get("mcp-session-id")
             if response.status_code == HTTPStatus.ACCEPTED:
                 raise broken("it took the request but promised no answer (202)")

@@ -13,12 +13,13 @@ import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.basics.eras import is_modern
-from aggregator.downstream.http.endpoint import Endpoint
+from aggregator.downstream.http.endpoint import Asked, Endpoint
 from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import SessionExpiredError, turned_away
 from aggregator.downstream.http.post import EVENTS, JSON, Post
 from aggregator.downstream.http.session import Session
 from aggregator.downstream.http.traffic import Traffic
+from aggregator.downstream.http.trips import Sending, Trips
 from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
@@ -27,6 +28,9 @@ from aggregator.downstream.transport import (
     Transport,
     UndeliveredError,
 )
+
+CALL = "tools/call"
+"""What is asked most."""
 
 PLAIN: Headers = {"accept": f"{JSON}, {EVENTS}", "content-type": JSON}
 """What every message is sent with."""
@@ -42,6 +46,7 @@ class Streamable(Traffic):
         self._is_modern = False
         self._errands = Errands(group)
         self._session = Session(endpoint, self, group)
+        self._trips = Trips(endpoint, self, group, self._go_on)
 
     async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
         """Send what has no answer; only what the next one must not overtake is waited for."""
@@ -60,46 +65,60 @@ class Streamable(Traffic):
         """Tell the server that its session is over."""
         await self._session.part()
 
+    def stop(self) -> None:
+        """Hear of no answer any more."""
+        self._trips.close()
+
     def put(self, request: JSONRPCRequest, headers: Headers, take: Take) -> bool:
         """Begin to send a request; what comes back on its own connection is taken at once."""
         self._is_modern = _is_modern(headers)
-        self._group.start_soon(self._ask, request, headers, take, self.begin(request))
+        sending = Sending(request, headers, take, self._session.generation)
+        if request.method != CALL or not self._trips.begin(sending, self._headers(headers)):
+            self._group.start_soon(self._ask, sending, self.begin(request))
         return True
 
+    def _go_on(self, sending: Sending, asked: Asked) -> None:
+        """Wait for the answer to what was written to a connection already."""
+        self._group.start_soon(self._ask, sending, self.begin(sending.request), asked)
+
     async def _ask(
-        self, request: JSONRPCRequest, headers: Headers, take: Take, scope: anyio.CancelScope
+        self, sending: Sending, scope: anyio.CancelScope, asked: Asked | None = None
     ) -> None:
-        with self.under_way(request, scope):
+        request = sending.request
+        with self.under_way(request, scope, is_counted=asked is not None):
             try:
-                await self._send_in_session(request, headers, take)
+                await self._send_in_session(sending, asked)
                 self.note_answer()
             except UndeliveredError as error:
                 if not self.is_withdrawn(request):
-                    take(error.undelivered._replace(request=request.id))
+                    sending.take(error.undelivered._replace(request=request.id))
                     self.note_failure(error)
 
-    async def _send_in_session(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
+    async def _send_in_session(self, sending: Sending, asked: Asked | None) -> None:
         """Send a request; if only its session was too old, renew that and send it again."""
-        generation = self._session.generation
+        generation = self._session.generation if asked is None else sending.generation
         try:
-            await self._send(request, headers, take)
+            await self._send(sending, asked)
         except SessionExpiredError:
             await self._session.renew(generation)
             try:
-                await self._send(request, headers, take)
+                await self._send(sending)
             except SessionExpiredError:
                 raise turned_away("it ended a session that it had just begun") from None
 
-    async def _send(self, request: JSONRPCRequest, headers: Headers, take: Take) -> None:
+    async def _send(self, sending: Sending, asked: Asked | None = None) -> None:
+        request, headers, take = sending.request, sending.headers, sending.take
         if request.method == "initialize":
             await self._open_session(request, take)
             return
         number = request.id
         post = Post(self._endpoint, request, lambda message: take(Related(message, number)))
-        if self._is_modern:
-            await post.run({**PLAIN, **headers}, is_resumable=False)
-        else:
-            await post.run({**self._session.headers(), **headers})
+        resumes = not self._is_modern
+        await post.run(self._headers(headers), is_resumable=resumes, asked=asked)
+
+    def _headers(self, headers: Headers) -> Headers:
+        """Return all that a message is sent with."""
+        return {**(PLAIN if self._is_modern else self._session.headers()), **headers}
 
     async def _open_session(self, request: JSONRPCRequest, take: Take) -> None:
         def note_first(message: JSONRPCMessage) -> None:
@@ -126,6 +145,7 @@ async def open_streamable(endpoint: Endpoint) -> AsyncGenerator[Transport, None]
                 yield streamable
             finally:
                 group.cancel_scope.cancel()
+                streamable.stop()
                 await streamable.part()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import anyio
 from mcp_types import JSONRPCMessage, JSONRPCRequest, RequestId
@@ -24,12 +24,20 @@ LASTING = "subscriptions/listen"
 """A request that is in flight for as long as the link is, and so is not waited for."""
 
 
+class Abandoned(Protocol):
+    """What waits for an answer."""
+
+    def cancel(self) -> None:
+        """Wait no more."""
+        ...
+
+
 class Traffic:
     """What is under way on one link, and what comes back: the half of a transport that hears."""
 
     def __init__(self) -> None:
         self._inbox, self._inward = anyio.create_memory_object_stream[Received](0)
-        self._requests: dict[RequestId, anyio.CancelScope] = {}
+        self._requests: dict[RequestId, Abandoned] = {}
         self._withdrawn = set[RequestId]()
         """Those of them that nobody wants an answer to: a server may end them without one."""
         self._calls = 0
@@ -82,18 +90,28 @@ class Traffic:
 
     @contextmanager
     def under_way(
-        self, request: JSONRPCRequest, scope: anyio.CancelScope
+        self, request: JSONRPCRequest, scope: anyio.CancelScope, *, is_counted: bool = False
     ) -> Generator[None, None, None]:
         """Count a request for the length of the block; end the link after it if it is lost."""
-        self._calls += request.method != LASTING
+        if not is_counted:
+            self._calls += request.method != LASTING
         try:
             with scope:
                 yield
         finally:
-            self._calls -= request.method != LASTING
-            self._requests.pop(request.id, None)
-            self._withdrawn.discard(request.id)
-            self._settle()
+            self.leave(request)
+
+    def enter(self, request: JSONRPCRequest, waiting: Abandoned) -> None:
+        """Count a request until it leaves, and know what can be abandoned."""
+        self._calls += request.method != LASTING
+        self._requests[request.id] = waiting
+
+    def leave(self, request: JSONRPCRequest) -> None:
+        """Count a request no more; end the link after it if it is lost."""
+        self._calls -= request.method != LASTING
+        self._requests.pop(request.id, None)
+        self._withdrawn.discard(request.id)
+        self._settle()
 
     def withdraw(self, request: RequestId) -> None:
         """Note that nobody wants an answer any more, whatever becomes of the request."""

@@ -5,7 +5,7 @@ after that is no reason to write again: the request may have been acted on.
 """
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -46,6 +46,8 @@ class Wire:
         self._patience = patience
         self._keep = keep
         self._idle: list[Connection] = []
+        self._busy = set[Connection]()
+        """Those on which no task waits for an answer."""
 
     async def send(self, request: httpx2.Request, content: bytes) -> "Answer":
         """Send a request, and return the response to it, unread.
@@ -63,36 +65,71 @@ class Wire:
         """
         data = form.written(headers, content)
         connection = await self._kept() or await self._connected()
+        return await self._answered(connection, connection.ask(form.event, data))
+
+    def put(self, data: bytes) -> Connection | None:
+        """Write to the connection that was used last, if it is there and can be heard.
+
+        Whoever is given it listens, or waits for the answer, and lets it go.
+        """
+        idle = self._idle
+        if not idle or idle[-1].watch is None or idle[0].until < anyio.current_time():
+            return None
+        if idle[-1].is_closed():
+            return None
+        connection = idle.pop()
+        self._busy.add(connection)
+        connection.put(data)
+        return connection
+
+    async def answer(self, connection: Connection, form: Form) -> "Answer":
+        """Return the response to what was written to a connection, unread.
+
+        Raises:
+            HTTPError: It broke.
+        """
+        self._busy.discard(connection)
+        return await self._answered(connection, connection.answer(form.event))
+
+    async def _answered(self, connection: Connection, head: Awaitable[Head]) -> "Answer":
         try:
-            head = await connection.ask(form.event, data)
+            return Answer(self, connection, await head)
         except BaseException:
-            await anyio.aclose_forcefully(connection.stream)
+            await connection.close()
             raise
-        return Answer(self, connection, head)
+
+    def keep(self, connection: Connection) -> bool:
+        """Keep a connection for the next request if its response has been read to the end."""
+        if not connection.can_be_kept():
+            return False
+        self._busy.discard(connection)
+        connection.keep_until(anyio.current_time() + self._keep)
+        self._idle.append(connection)
+        return True
 
     async def let_go(self, connection: Connection) -> None:
-        """Keep a connection for the next request if its response has been read to the end."""
-        if connection.can_be_kept():
-            connection.keep_until(anyio.current_time() + self._keep)
-            self._idle.append(connection)
-        else:
-            await anyio.aclose_forcefully(connection.stream)
+        """Keep a connection if that can be, or close it."""
+        if not self.keep(connection):
+            self._busy.discard(connection)
+            await connection.close()
 
     async def close(self) -> None:
-        """Close what is kept."""
-        while self._idle:
-            await anyio.aclose_forcefully(self._idle.pop().stream)
+        """Close what is kept, and what nobody waits for."""
+        for connection in (*self._idle, *self._busy):
+            await connection.close()
+        self._idle.clear()
+        self._busy.clear()
 
     async def _kept(self) -> Connection | None:
         """Return the connection that was used last and is still open; close those that are old."""
         now = anyio.current_time()
         while self._idle and self._idle[0].until < now:
-            await anyio.aclose_forcefully(self._idle.pop(0).stream)
+            await self._idle.pop(0).close()
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
-            await anyio.aclose_forcefully(connection.stream)
+            await connection.close()
         return None
 
     async def _connected(self) -> Connection:

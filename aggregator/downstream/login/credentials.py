@@ -41,8 +41,18 @@ class RenewalError(Exception):
     """No token could be had for now, in words that fit behind a colon."""
 
 
+class Shown(NamedTuple):
+    """What a server is shown, if anything is."""
+
+    token: str | None
+
+
 class Bearer(Protocol):
     """Whoever shows a server by what it may be used."""
+
+    def at_hand(self) -> Shown | None:
+        """Return what to show, unless that has to be waited for."""
+        ...
 
     async def token(self) -> str | None:
         """Return what to show, if there is anything.
@@ -132,6 +142,11 @@ class Credentials:
         """Why what is in the file cannot be used."""
         self._resting: Resting | None = None
 
+    def at_hand(self) -> Shown | None:
+        """Return what to show to the server, unless it has to be renewed."""
+        login = self._current()
+        return None if self._is_wanting(login) else Shown(self._shown(login))
+
     async def token(self) -> str | None:
         """Return what to show to the server, if there is anything.
 
@@ -139,10 +154,14 @@ class Credentials:
             RenewalError: It has to be renewed, and cannot be for now.
         """
         login = self._current()
-        is_due = login is None or login.is_due(self._clock())
-        if is_due and self._grant.can_renew(login):
+        if self._is_wanting(login):
             login = await self._renew(login)
         return self._shown(login)
+
+    def _is_wanting(self, login: Login | None) -> bool:
+        """Whether another login is to be had before this one is shown."""
+        is_due = login is None or login.is_due(self._clock())
+        return is_due and self._grant.can_renew(login)
 
     async def instead_of(
         self, refused: str | None, status: int, _headers: Mapping[str, str]

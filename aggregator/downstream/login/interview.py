@@ -94,6 +94,9 @@ class Interview:
             validate_resource_url=self._check_resource,
         )
 
+    def at_hand(self) -> None:
+        """Return nothing: what is shown is asked for."""
+
     async def token(self) -> str | None:
         """Return what this login has given so far."""
         return self._desk.tokens.access_token if self._desk.tokens else None

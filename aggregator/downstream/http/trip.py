@@ -1,0 +1,190 @@
+"""A request there and its answer back on a kept connection, without a task that waits.
+
+Nearly every answer is a small body, or the first event of a stream. That is read where it comes;
+what differs in any way is left, from its first byte on, to whoever reads all there is.
+"""
+
+from http import HTTPStatus
+from typing import Protocol
+
+import httpx2
+from mcp_types import JSONRPCError, JSONRPCResponse
+
+from aggregator.downstream.http.endpoint import Asked
+from aggregator.downstream.http.post import EVENTS, JSON
+from aggregator.downstream.http.reading import Head, Reading, usual
+from aggregator.downstream.http.sse import Reader
+from aggregator.jsonrpc.decoding import decode
+
+MOST_BYTES = 16 * 1024
+"""Bytes of a response that is read here: each may be a piece of its own."""
+
+_ASIDE = ("location", "set-cookie", "content-encoding")
+"""Headers that somebody else has to heed."""
+
+Answer = JSONRPCResponse | JSONRPCError
+
+
+class Traveller(Protocol):
+    """Whom a trip is made for."""
+
+    def arrived(self, trip: "Trip", answer: Answer, /) -> None:
+        """Take the answer."""
+        ...
+
+    def stranded(self, trip: "Trip", /) -> None:
+        """Read the response in another way."""
+        ...
+
+    def ended(self, trip: "Trip", /) -> None:
+        """Take the connection back."""
+        ...
+
+
+class Trip:
+    """One request on its way, and what has come of its response."""
+
+    def __init__(self, asked: Asked, limit: int, traveller: Traveller) -> None:
+        self.asked = asked
+        self._limit = limit
+        self._traveller = traveller
+        self._came: list[bytes | OSError] = []
+        self._size = 0
+        self._reading: Reading | None = None
+        self._events: Reader | None = None
+        self._body = b""
+        self._is_answered = False
+
+    def begin(self) -> None:
+        """Listen to what comes back, unless the request was not taken whole."""
+        if not self.asked.connection.listen(self.hear):
+            self._strand()
+
+    def stop(self) -> None:
+        """Hear nothing more."""
+        self.asked.connection.listen_no_more()
+
+    def cancel(self) -> None:
+        """Wait no more."""
+        self.stop()
+        self._traveller.ended(self)
+
+    def hear(self, came: bytes | OSError) -> None:
+        """Take what came next."""
+        if self._is_answered:
+            self._read_out(came)
+            return
+        self._came.append(came)
+        try:
+            answer = self._read(came)
+        except (_UnusualError, httpx2.HTTPError):
+            self._strand()
+            return
+        if answer is not None:
+            self._is_answered, self._came = True, []
+            self.asked.connection.read_by(self._reading)
+            self._traveller.arrived(self, answer)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the response has been read to its end."""
+        return self._reading is not None and self._reading.is_over
+
+    def _strand(self) -> None:
+        """Leave the response to somebody else, as if nothing of it had been read."""
+        self.stop()
+        self.asked.connection.leave_ahead(self._came)
+        self._traveller.stranded(self)
+
+    def _read(self, came: bytes | OSError) -> Answer | None:
+        """Return the answer once it is there.
+
+        Raises:
+            _UnusualError: It is none that could be read here.
+            HTTPError: What came is not HTTP, or no stream of events.
+        """
+        if isinstance(came, OSError) or not came:
+            raise _UnusualError
+        self._size += len(came)
+        if self._size > MOST_BYTES:
+            raise _UnusualError
+        reading = self._fed(came)
+        pieces: list[bytes] = []
+        while piece := reading.take():
+            pieces.append(piece)
+        body = b"".join(pieces)
+        return self._in_body(body) if self._events is None else self._in_events(body)
+
+    def _fed(self, came: bytes) -> Reading:
+        if self._reading is not None:
+            self._reading.feed(came)
+            return self._reading
+        found = usual(came)
+        if found is None:
+            raise _UnusualError
+        head, self._reading = found
+        if _has_events(head):
+            self._events = Reader(self._limit)
+        return self._reading
+
+    def _in_body(self, body: bytes) -> Answer | None:
+        self._body += body
+        return _answer(self._body, self._limit) if self.is_over else None
+
+    def _in_events(self, body: bytes) -> Answer | None:
+        events = () if self._events is None else self._events.feed(body)
+        for event in events:
+            if event is not None and event.data:
+                return _answer(event.data, self._limit)
+        if self.is_over:
+            raise _UnusualError
+        return None
+
+    def _read_out(self, came: bytes | OSError) -> None:
+        """Skip what is behind the answer, if it is little: only at its end a connection is kept."""
+        reading = self._reading
+        self._size += MOST_BYTES if isinstance(came, OSError) else len(came)
+        if reading is None or isinstance(came, OSError) or self._size > 2 * MOST_BYTES:
+            self.cancel()
+            return
+        try:
+            reading.feed(came)
+            while reading.take():
+                pass
+        except httpx2.HTTPError:
+            self.cancel()
+            return
+        if reading.is_over:
+            self._traveller.ended(self)
+
+
+class _UnusualError(Exception):
+    """A response that is not read here."""
+
+
+def _has_events(head: Head) -> bool:
+    """Whether a response that can be read here is a stream.
+
+    Raises:
+        _UnusualError: It cannot.
+    """
+    headers = head.headers
+    if head.status != HTTPStatus.OK or any(name in headers for name in _ASIDE):
+        raise _UnusualError
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in (JSON, EVENTS):
+        raise _UnusualError
+    return kind == EVENTS
+
+
+def _answer(data: bytes, limit: int) -> Answer:
+    """Return the answer that some data is.
+
+    Raises:
+        _UnusualError: It is none, or something else is beside it.
+    """
+    found = decode(data, limit)
+    message = found[0] if len(found) == 1 else None
+    if not isinstance(message, JSONRPCResponse | JSONRPCError):
+        raise _UnusualError
+    return message

@@ -1,0 +1,103 @@
+"""The requests to one server that are on their way without a task that waits for them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import anyio
+import anyio.abc
+from mcp_types import JSONRPCRequest
+
+from aggregator.downstream.http.endpoint import Asked, Endpoint
+from aggregator.downstream.http.post import READING_OUT, encode
+from aggregator.downstream.http.traffic import Traffic
+from aggregator.downstream.http.trip import Answer, Trip
+from aggregator.downstream.transport import Headers, Related, Take, UndeliveredError
+
+
+class Sending(NamedTuple):
+    """A request, and who takes what comes back."""
+
+    request: JSONRPCRequest
+    headers: Headers
+    take: Take
+    generation: int
+    """Of the session that it is sent in."""
+
+
+GoOn = Callable[[Sending, Asked], None]
+"""Waits for the answer to what was written to a connection."""
+
+
+class Trips:
+    """Sends requests on connections that are kept, and hands on their answers."""
+
+    def __init__(
+        self, endpoint: Endpoint, traffic: Traffic, group: anyio.abc.TaskGroup, go_on: GoOn
+    ) -> None:
+        self._endpoint = endpoint
+        self._traffic = traffic
+        self._group = group
+        self._go_on = go_on
+        self._under_way: dict[Trip, Sending] = {}
+        self._lasting: dict[Trip, float] = {}
+        """Those that are answered, and when the rest of their response is not waited for."""
+        self._is_watched = False
+
+    def begin(self, sending: Sending, headers: Headers) -> bool:
+        """Send a request, if nothing has to be waited for before its answer."""
+        try:
+            content = encode(sending.request)
+        except UndeliveredError:
+            # Who sends it in the usual way says so.
+            return False
+        asked = self._endpoint.put(headers, content)
+        if asked is None:
+            return False
+        trip = Trip(asked, self._endpoint.max_message_bytes, self)
+        self._under_way[trip] = sending
+        self._traffic.enter(sending.request, trip)
+        trip.begin()
+        return True
+
+    def arrived(self, trip: Trip, answer: Answer) -> None:
+        """Hand on an answer; a response that is not over has a moment to end."""
+        request, _, take, _ = self._under_way.pop(trip)
+        if trip.is_over:
+            self.ended(trip)
+        else:
+            self._lasting[trip] = anyio.current_time() + READING_OUT
+            if not self._is_watched:
+                self._is_watched = True
+                self._group.start_soon(self._end_lasting)
+        # A response answers the request that it is a response to, whatever it says.
+        answer.id = request.id
+        self._traffic.note_answer()
+        self._traffic.leave(request)
+        take(Related(answer, request.id))
+
+    def stranded(self, trip: Trip) -> None:
+        """Leave a response to a task that waits for all of it."""
+        self._go_on(self._under_way.pop(trip), trip.asked)
+
+    def ended(self, trip: Trip) -> None:
+        """Be done with a connection of which nothing more is wanted."""
+        self._lasting.pop(trip, None)
+        if (sending := self._under_way.pop(trip, None)) is not None:
+            self._traffic.leave(sending.request)
+        if not self._endpoint.keep(trip.asked.connection):
+            trip.stop()
+            self._group.start_soon(self._endpoint.let_go, trip.asked.connection)
+
+    def close(self) -> None:
+        """Hear of none of them any more."""
+        for trip in (*self._under_way, *self._lasting):
+            trip.stop()
+
+    async def _end_lasting(self) -> None:
+        """Hang up on those that do not end."""
+        while self._lasting:
+            await anyio.sleep(READING_OUT)
+            now = anyio.current_time()
+            for trip in [each for each, until in self._lasting.items() if until <= now]:
+                trip.cancel()
+        self._is_watched = False
