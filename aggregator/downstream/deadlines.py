@@ -36,6 +36,15 @@ class Ending(Protocol):
         ...
 
 
+class _Over:
+    """What has ended: nothing ends it."""
+
+    deadline = math.inf
+
+    def cancel(self) -> None:
+        """Do nothing."""
+
+
 class Deadlines:
     """The deadlines of all calls under way."""
 
@@ -102,7 +111,7 @@ class Patience:
     ) -> None:
         self.began = now = anyio.current_time()
         """When the call was accepted."""
-        self._scope = scope
+        self._scope: Ending = scope
         self._deadlines = Deadlines() if deadlines is None else deadlines
         self._between = between
         self._latest = now + altogether
@@ -147,6 +156,10 @@ class Patience:
         else:
             self._scope.cancel()
             self.deadline = math.inf
+
+    def release(self) -> None:
+        """Let go of what it would end, which is over: whoever is both is not to keep itself."""
+        self._scope = _Over()
 
     def note_watch(self) -> None:
         """Go by the common timer while there is one, and by one's own while there is none."""

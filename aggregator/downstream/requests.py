@@ -96,9 +96,9 @@ class Requests:
             return None
         if not self._places.take_free(party):
             return None
-        sent = Sent(link, caller, self._patience, self._free, settled)
         is_sent = False
         try:
+            sent = Sent(link, caller, self._patience, self._free, settled)
             is_sent = link.begin(
                 sent.number, method, params, call=sent.call, mirrored=self.mirrored, waiting=sent
             )

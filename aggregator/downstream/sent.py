@@ -80,6 +80,7 @@ class Sent:
         self.call.end()
         self.link.leave(self.number, is_given_up=is_given_up)
         self._free(self)
+        self.patience.release()
 
     def __repr__(self) -> str:
         return f"<Sent {self.number} {'settled' if self.is_settled else 'under way'}>"

@@ -116,6 +116,7 @@ class Express:
         lobby: Lobby,
         *,
         shape: Shape,
+        asked: anyio.Event,
         answers: Answers,
         group: anyio.abc.TaskGroup,
     ) -> None:
@@ -123,6 +124,7 @@ class Express:
         self._fleet = fleet
         self._lobby = lobby
         self._shape = shape
+        self._asked = asked
         self._answers = answers
         self._group = group
         self._known: _Known | None = None
@@ -142,8 +144,12 @@ class Express:
                 return self._known is not None and self._begin(message, self._known)
             if message.method == "initialize":
                 self._known = None
-        elif isinstance(message, types.JSONRPCNotification) and message.method == CANCELLED:
-            self._cancel((message.params or {}).get("requestId"))
+        elif isinstance(message, types.JSONRPCNotification):
+            if message.method == CANCELLED:
+                self._cancel((message.params or {}).get("requestId"))
+            else:
+                # What comes after it is not to overtake it.
+                self._known = None
         return False
 
     def close(self) -> None:
@@ -163,6 +169,7 @@ class Express:
             return False
         if bound is None or begun is None:
             return False
+        self._asked.set()
         self._keep(number, message.id, bound, begun)
         return True
 
@@ -185,7 +192,9 @@ class Express:
 
     def _settled(self, number: int, _sent: Sent) -> None:
         """Answer a call that is settled, or have it answered."""
-        passage, result = self._under_way[number], None
+        if (passage := self._under_way.get(number)) is None:
+            return
+        result = None
         try:
             result = self._calls.take_plain(passage.calling)
             if result is not None and self._calls.shows(result, passage.calling.bound):

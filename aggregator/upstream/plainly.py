@@ -4,6 +4,7 @@ They are sent on without a task. What is found to be anything but plain, before 
 way of all others.
 """
 
+import logging
 from typing import Any, NamedTuple
 
 from mcp.shared.exceptions import MCPError
@@ -20,6 +21,8 @@ from aggregator.upstream.forwarding import Begun, Forwarding
 from aggregator.upstream.request import Request
 from aggregator.upstream.results.guard import Guard, fits, limit_for
 from aggregator.upstream.witness import Sight, Witness
+
+logger = logging.getLogger(__name__)
 
 
 class Calling(NamedTuple):
@@ -65,12 +68,16 @@ class PlainCalls:
 
     def seen(self, bound: Bound, begun: Begun) -> Calling:
         """Take note of a call that was sent on."""
-        request = bound.request
-        request.conversation.called()
-        request.conversation.used(bound.entry.name)
-        sight = self._witness.see_call(request)
-        sight.note(bound.asked, None)
-        sight.note(bound.asked, bound.entry)
+        request, sight = bound.request, Sight()
+        try:
+            request.conversation.called()
+            request.conversation.used(bound.entry.name)
+            sight = self._witness.see_call(request)
+            sight.note(bound.asked, None)
+            sight.note(bound.asked, bound.entry)
+        except Exception:
+            # It is under way, and somebody has to wait for its answer.
+            logger.exception("a call could not be taken note of")
         return Calling(bound, begun, sight)
 
     def take_plain(self, calling: Calling) -> dict[str, Any] | None:

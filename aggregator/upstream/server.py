@@ -198,6 +198,7 @@ class Upstream(Server[Any]):
                 self.fleet,
                 self._lobby,
                 shape=self._enveloped,
+                asked=self.asked,
                 answers=answers,
                 group=group,
             )

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 
 import anyio
+from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
@@ -67,7 +68,7 @@ class Outstanding:
     def came(self, message: JSONRPCMessage) -> None:
         """Note a message from the client."""
         if isinstance(message, JSONRPCRequest) and message.method not in _ENDLESS:
-            self._requests[message.id] += 1
+            self._requests[coerce_request_id(message.id)] += 1
         elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
             self._settle((message.params or {}).get("requestId"))
 
@@ -92,10 +93,11 @@ class Outstanding:
         self._requests.clear()
 
     def _settle(self, request: object) -> None:
-        if isinstance(request, str | int) and request in self._requests:
-            self._requests[request] -= 1
-            if not self._requests[request]:
-                del self._requests[request]
+        identifier = coerce_request_id(request) if isinstance(request, str | int) else None
+        if identifier is not None and identifier in self._requests:
+            self._requests[identifier] -= 1
+            if not self._requests[identifier]:
+                del self._requests[identifier]
         if self._settled is not None and not self._requests:
             self._settled.set()
             self._settled = None

@@ -1,5 +1,6 @@
 """Calls on a stream that are sent on where they are read, past the SDK."""
 
+import gc
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +10,7 @@ from mcp.server.context import CallNext
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import Settings
+from aggregator.downstream.sent import Sent
 from aggregator.errors import ERROR_META
 from aggregator.records.events import CallBegan, CallEnded, Event
 from aggregator.upstream.caller import Context
@@ -257,6 +259,56 @@ async def test_a_bug_of_ours_costs_only_the_call_that_met_it(
 
     assert text(after) == repr({"n": 1})
     assert rests
+
+
+async def test_a_listener_that_fails_costs_no_answer(client_era: Era) -> None:
+    def fail(_event: Event) -> None:
+        raise RuntimeError("a bug")
+
+    call: Json = {"name": "one__echo", "arguments": {"n": 1}}
+    async with aggregating({"one": server_of(client_era).connect}) as upstream:
+        await ready(upstream)
+        async with on_pipes(upstream, client_era) as client:
+            with upstream.fleet.stream.heard_by(fail):
+                heard = await client.request(CALL, call)
+            after = await client.request(CALL, call)
+        rests = is_at_rest(upstream)
+
+    assert text(heard) == text(after) == repr({"n": 1})
+    assert rests
+
+
+async def test_a_call_that_is_over_keeps_nothing_alive(client_era: Era) -> None:
+    call: Json = {"name": "one__echo", "arguments": {"n": 1}}
+    async with aggregating({"one": server_of(client_era).connect}) as upstream:
+        await ready(upstream)
+        async with on_pipes(upstream, client_era) as client:
+            await client.request(CALL, call)
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(5):
+                    await client.request(CALL, call)
+                left = [each for each in gc.get_objects() if isinstance(each, Sent)]
+            finally:
+                gc.enable()
+
+    assert left == []
+
+
+async def test_a_call_does_not_overtake_what_its_client_has_told_before() -> None:
+    server = server_of("handshake")
+    call: Json = {"name": "one__echo", "arguments": {"n": 1}}
+    async with aggregating({"one": server.connect}) as upstream:
+        usual = Usual(upstream)
+        await ready(upstream)
+        async with on_pipes(upstream, "handshake", {"roots": {"listChanged": True}}) as client:
+            await client.request(CALL, call)
+            await client.notify("notifications/roots/list_changed")
+            await client.request(CALL, call)
+            await client.request(CALL, call)
+
+    assert usual.calls == ["one__echo"]
 
 
 async def test_a_question_in_the_middle_reaches_the_client_of_the_call() -> None:
