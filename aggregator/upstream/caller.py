@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import mcp_types as types
 from mcp.server import ServerRequestContext
@@ -53,8 +53,21 @@ _ONLY = Visitor.of_process()
 """Who is served by whoever does not say whom."""
 
 
+class Way(Protocol):
+    """How a client is reached for as long as one request of it is under way."""
+
+    request_id: types.RequestId
+
+    def session(self) -> ServerSession:
+        """Return what asks it and tells it something there."""
+        ...
+
+
 class ContextCaller:
     """The client of one request."""
+
+    _way: Way | None = None
+    """Where it is reached, if not where it asked."""
 
     def __init__(self, ctx: Context, conversation: Conversation) -> None:
         self._ctx = ctx
@@ -75,8 +88,8 @@ class ContextCaller:
         if self.era == "modern":
             self.log_level = wanted if wanted in LEVELS else None
 
-    def again(self, token: object) -> "ContextCaller":
-        """Return the same client behind another request that it has sent on the same stream.
+    def again(self, token: object, way: Way | None = None) -> "ContextCaller":
+        """Return the same client behind another request that it has sent in the same way.
 
         What belongs to that one is sent to it by itself: on a stream there is no other way.
         """
@@ -84,10 +97,18 @@ class ContextCaller:
         if self.era == "handshake":
             # It was set for all that comes after; in the modern era each request says it.
             level = self._conversation.log_level
-        own = {"_token": token, "_related": None, "log_level": level}
+        own: dict[str, object] = {"_token": token, "_related": None, "log_level": level}
+        if way is not None:
+            own |= {"_way": way, "_related": way.request_id}
+            if not self._conversation.has_memory:
+                own["key"] = object()
         other = object.__new__(ContextCaller)
         vars(other).update({**vars(self), **own})
         return other
+
+    @property
+    def _session(self) -> ServerSession:
+        return self._ctx.session if self._way is None else self._way.session()
 
     @cached_property
     def principal(self) -> str:
@@ -152,11 +173,11 @@ class ContextCaller:
             params = {**params, "progressToken": self._token}
         elif method == "notifications/message" and not self._wants(params.get("level")):
             return
-        await notify(self._ctx.session, method, params, self._related)
+        await notify(self._session, method, params, self._related)
 
     async def tell_list_changed(self) -> None:
         """Tell the client, now, that its list of tools has changed."""
-        await self._ctx.session.send_tool_list_changed()
+        await self._session.send_tool_list_changed()
 
     async def ask(self, method: str, params: JsonObject) -> dict[str, Any]:
         """Ask the client on the stream of its request.
@@ -164,7 +185,7 @@ class ContextCaller:
         Raises:
             MCPError: The client refuses, or answers in a form that the protocol does not know.
         """
-        return await _ask(self._ctx.session, method, params, self._related)
+        return await _ask(self._session, method, params, self._related)
 
     def _wants(self, level: object) -> bool:
         """Whether a log message of this level is wanted."""

@@ -10,7 +10,7 @@ from aggregator.basics.json import JsonObject, as_object
 from aggregator.exposure import time_to_live
 from aggregator.fleet.cabins import Resident
 from aggregator.fleet.now import Now
-from aggregator.upstream.caller import ContextCaller
+from aggregator.upstream.caller import ContextCaller, Way
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.inviting import Outlook, plain
 
@@ -35,10 +35,10 @@ class Request:
         """Return the request as it is once something else is known."""
         return replace(self, now=self.outlook(now))
 
-    def again(self, params: JsonObject, now: Now) -> "Request":
-        """Return another request that the same client has sent on the same stream."""
+    def again(self, params: JsonObject, now: Now, way: Way | None = None) -> "Request":
+        """Return another request that the same client has sent in the same way."""
         token = as_object(params.get("_meta")).get("progressToken")
-        caller, outlook = self.caller.again(token), self.outlook
+        caller, outlook = self.caller.again(token, way), self.outlook
         seen = outlook(now)
         return Request(seen, self.conversation, caller, params, self.resident, outlook)
 

@@ -42,6 +42,7 @@ from aggregator.upstream.logging_in import LoggingIn
 from aggregator.upstream.mishaps import mishap, new_number
 from aggregator.upstream.offered import Offered
 from aggregator.upstream.outlooks import Outlooks
+from aggregator.upstream.passage import Desk
 from aggregator.upstream.plainly import PlainCalls
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.recollection import Recollection
@@ -114,7 +115,6 @@ class Upstream(Server[Any]):
         self._calls = Calls(
             fleet, self._forwarding, self._logging_in, offered, witness=self._witness, guard=guard
         )
-        self._plain_calls = PlainCalls(fleet, self._forwarding, witness=self._witness, guard=guard)
         self._expresses: dict[str | None, Express] = {}
         """What takes plain calls out of each stream."""
         self._searching = Searching(fleet, self._witness)
@@ -142,6 +142,14 @@ class Upstream(Server[Any]):
         """How much each identity has asked."""
         self.asked = anyio.Event()
         """Set once a client has fetched its list of tools, or asks for what only servers have."""
+        self.desk = Desk(
+            PlainCalls(fleet, self._forwarding, witness=self._witness, guard=guard),
+            fleet,
+            audience.lobby,
+            shape=self._enveloped,
+            asked=self.asked,
+        )
+        """Where plain calls are sent on."""
         self._at_once: Mapping[str, Look] = {
             "tools/list": self._list_tools,
             "logging/setLevel": _set_level,
@@ -193,15 +201,8 @@ class Upstream(Server[Any]):
         """Take plain calls out of a client's stream, for the length of the block."""
         stream = "" if visitor is None else visitor.key
         async with anyio.create_task_group() as group:
-            express = self._expresses[stream] = Express(
-                self._plain_calls,
-                self.fleet,
-                self._lobby,
-                shape=self._enveloped,
-                asked=self.asked,
-                answers=answers,
-                group=group,
-            )
+            express = Express(self.desk, answers=answers, group=group)
+            self._expresses[stream] = express
             try:
                 yield Rest(source, express)
             finally:
