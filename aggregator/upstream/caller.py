@@ -1,5 +1,6 @@
 """The client behind one of its requests, as the server it is forwarded to may reach it."""
 
+from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Protocol
@@ -36,6 +37,8 @@ HOME = "aggregator.home"
 """Where in the scope of a request the door writes which replica has opened its session."""
 LOADED = "aggregator.loaded"
 """Where in the scope of a request the door writes what its session has loaded elsewhere."""
+MEET = "aggregator.meet"
+"""Where in the scope of a request the door writes who is to be told whose request it is."""
 FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """What whoever passes a request on says of where it comes from."""
 
@@ -279,6 +282,11 @@ def loaded_elsewhere(ctx: Context) -> tuple[str, ...]:
     """Return what the session of a request has loaded in other replicas."""
     found = () if ctx.request is None else ctx.request.scope.get(LOADED)
     return found or ()
+
+
+def meeting(ctx: Context) -> Callable[[Any], None] | None:
+    """Return who is to be told whose request this is, if anybody is."""
+    return None if ctx.request is None else ctx.request.scope.get(MEET)
 
 
 def has_servers_alone(ctx: Context) -> bool:

@@ -69,18 +69,17 @@ class Express:
 
     def take(self, message: types.JSONRPCMessage) -> bool:
         """Send a message on if it is a call of which nothing but the answer is waited for."""
-        if isinstance(message, types.JSONRPCRequest):
-            if message.method == CALL:
-                return self._known is not None and self._begin(message, self._known)
-            if message.method == "initialize":
-                self._known = None
-        elif isinstance(message, types.JSONRPCNotification):
-            if message.method == CANCELLED:
-                self._cancel((message.params or {}).get("requestId"))
-            else:
-                # What comes after it is not to overtake it.
-                self._known = None
-        return False
+        if not isinstance(message, types.JSONRPCRequest) or message.method != CALL:
+            self._heed(message)
+            return False
+        if self._known is None or self._answers.is_full:
+            return False
+        passage = _OnStream(self, message.id, self._desk, self._group)
+        if not self._desk.begin(passage, message.params or {}, self._known):
+            return False
+        self._under_way[passage] = None
+        self._latest[coerce_request_id(message.id)] = passage
+        return True
 
     def close(self) -> None:
         """Give up what is under way, since the stream has ended."""
@@ -95,15 +94,17 @@ class Express:
         self._forget(passage)
         self._answers.answer(message)
 
-    def _begin(self, message: types.JSONRPCRequest, known: Known) -> bool:
-        if self._answers.is_full:
-            return False
-        passage = _OnStream(self, message.id, self._desk, self._group)
-        if not self._desk.begin(passage, message.params or {}, known):
-            return False
-        self._under_way[passage] = None
-        self._latest[coerce_request_id(message.id)] = passage
-        return True
+    def _heed(self, message: types.JSONRPCMessage) -> None:
+        """See what a message that is no call means for those that are."""
+        if isinstance(message, types.JSONRPCRequest):
+            if message.method == "initialize":
+                self._known = None
+        elif isinstance(message, types.JSONRPCNotification):
+            if message.method == CANCELLED:
+                self._cancel((message.params or {}).get("requestId"))
+            else:
+                # What comes after it is not to overtake it.
+                self._known = None
 
     def _cancel(self, identifier: object) -> None:
         """Give up a call that its client does not want any more, and say nothing of it."""
@@ -135,10 +136,12 @@ class _OnStream(Passage):
         self._express = express
 
     def answered(self, result: dict[str, Any]) -> None:
+        """Give its client the result."""
         message = types.JSONRPCResponse(jsonrpc="2.0", id=self.id, result=result)
         self._express.answer(self, message)
 
     def refused(self, error: types.ErrorData) -> None:
+        """Tell its client what became of it instead."""
         message = types.JSONRPCError(jsonrpc="2.0", id=self.id, error=error)
         self._express.answer(self, message)
 

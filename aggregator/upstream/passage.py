@@ -77,14 +77,16 @@ class Desk:
         """Send a call on, unless somebody else has to look at it; say whether it was sent."""
         try:
             bound = self._bound(params, known, way)
-            is_begun = bound is not None and passage.begin(bound)
+            begun = bound and self.calls.begin(bound, passage.settle)
         except Exception:
             # Nothing has been sent. Whoever looks at it on the usual way says what is told.
             logger.exception("a call could not be looked at")
             return False
-        if is_begun:
-            self._asked.set()
-        return is_begun
+        if bound is None or begun is None:
+            return False
+        self._asked.set()
+        passage.begin(self.calls.seen(bound, begun))
+        return True
 
     def _bound(self, params: JsonObject, known: Known, way: Way | None) -> Bound | None:
         """Return where a call goes, unless somebody else has to look at it."""
@@ -118,14 +120,9 @@ class Passage(ABC):
     def refused(self, error: types.ErrorData) -> None:
         """Tell its client what became of it instead."""
 
-    def begin(self, bound: Bound) -> bool:
-        """Send it on, if that needs no wait."""
-        calls = self._desk.calls
-        begun = calls.begin(bound, self._settled)
-        if begun is None:
-            return False
-        self._calling = calls.seen(bound, begun)
-        return True
+    def begin(self, calling: Calling) -> None:
+        """Take note that it was sent on."""
+        self._calling = calling
 
     def give_up(self) -> None:
         """Have nothing more be done with it."""
@@ -135,7 +132,7 @@ class Passage(ABC):
         elif calling is not None:
             calling.give_up()
 
-    def _settled(self, _sent: Sent) -> None:
+    def settle(self, _sent: Sent) -> None:
         """Answer it now that it is settled, or have it answered."""
         if (calling := self._calling) is None:
             return

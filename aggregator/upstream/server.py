@@ -30,6 +30,7 @@ from aggregator.upstream.caller import (
     Context,
     client_name,
     era_of,
+    meeting,
     stream_of,
 )
 from aggregator.upstream.calls import Calls
@@ -231,6 +232,8 @@ class Upstream(Server[Any]):
             request = self._guests.request(ctx)
             if (express := self._expresses.get(stream_of(ctx))) is not None:
                 express.meet(request)
+            elif (meet := meeting(ctx)) is not None:
+                meet(request)
             result = await self._answer(ctx.method, request)
         except MCPError:
             raise

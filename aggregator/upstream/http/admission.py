@@ -33,6 +33,11 @@ class Admission:
         """Have at hand what it takes to know who somebody is."""
         await self._verifying.run()
 
+    @property
+    def terms(self) -> tuple[object, ...]:
+        """What a judgement depends on besides what is shown: the same for as long as it stands."""
+        return self._keys.tokens, self._look()
+
     async def judge(self, given: Sequence[str], path: str) -> Identity | Refusal:
         """Say whose a request with such an `Authorization` is, or why it is nobody's."""
         shown, http = presented(given), self._look()

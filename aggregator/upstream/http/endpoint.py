@@ -45,7 +45,8 @@ from aggregator.upstream.http.bodies import (
     too_long,
 )
 from aggregator.upstream.http.exchange import Exchange, Listening
-from aggregator.upstream.http.modern import Modern, Schema, rejection
+from aggregator.upstream.http.lane import Lanes
+from aggregator.upstream.http.modern import Modern, Schema, rejection, speaking
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.replicas.adoption import Adoption
 from aggregator.upstream.http.replicas.mail import Mail
@@ -55,6 +56,7 @@ from aggregator.upstream.http.sessions import OPERATORS, Owner, Sessions
 from aggregator.upstream.http.under_way import UnderWay
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
+from aggregator.upstream.passage import CALL, Desk
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 
 LISTEN = "subscriptions/listen"
@@ -99,7 +101,9 @@ class Endpoint:
         schema: Schema,
         max_sessions: int,
         replica: Replica = ALONE,
+        *,
         mail: Mail | None = None,
+        desk: Desk | None = None,
     ) -> None:
         self._adoption = None if replica.wax is None else Adoption(replica, replica.wax, mail)
         self._mail = mail
@@ -109,6 +113,10 @@ class Endpoint:
         self._bodies = Bodies()
         self._group = anyio.create_task_group()
         self.under_way = UnderWay()
+        # A session that another replica may have taken over is looked for each time.
+        self._lanes: Lanes | None = None
+        if desk is not None and self._adoption is None:
+            self._lanes = Lanes(desk, self.sessions, self.under_way, self._group)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None, None]:
@@ -221,6 +229,9 @@ class Endpoint:
         if isinstance(route, InboundLadderRejection):
             await reply.end(*rejection(route, message.id))
             return
+        is_call = self._lanes is not None and message.method == CALL
+        if self._lanes is not None and is_call and not self._modern.mirrors(message, request):
+            self._lanes.open(scope, partial(speaking, route))
         exchange = Exchange(message, request, reply)
         lasts = message.method == LISTEN
         with (
@@ -325,6 +336,8 @@ class Endpoint:
         request, reply = Request(scope), Reply(send, session.headers)
         with self.sessions.used(session):
             if isinstance(message, JSONRPCRequest):
+                if self._lanes is not None and message.method == CALL:
+                    self._lanes.open(scope, session.speaking, session)
                 exchange = Exchange(message, request, reply, session.questions)
                 with self.under_way.answering(exchange, reply):
                     await session.answer(exchange, reply)

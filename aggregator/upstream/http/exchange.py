@@ -5,7 +5,7 @@ It is answered in the task of its own HTTP request, so nothing has to be handed 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import anyio
 from mcp.server.runner import ServerRunner
@@ -50,6 +50,14 @@ _INSTEAD: Mapping[End, ErrorData] = {
         "check before asking again",
     ),
 }
+
+
+class Stoppable(Protocol):
+    """What is under way, and need not come to its end."""
+
+    def stop(self, end: End, /) -> None:
+        """Go on no longer."""
+        ...
 
 
 class Exchange:
@@ -112,10 +120,14 @@ class Exchange:
             else:
                 return JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result)
             finally:
-                self._is_closed = True
+                self.close()
         if error is None:
-            error = _INSTEAD.get(self._end or "closed")
+            error = instead(self._end or "closed")
         return error and JSONRPCError(jsonrpc="2.0", id=message.id, error=error)
+
+    def close(self) -> None:
+        """Let nobody reach the client by it any more."""
+        self._is_closed = True
 
     async def send_raw_request(
         self,
@@ -152,6 +164,11 @@ class Exchange:
             told["message"] = message
             given = {key: value for key, value in told.items() if value is not None}
             await self.notify("notifications/progress", given)
+
+
+def instead(end: End) -> ErrorData | None:
+    """Return what is answered to a request that has no answer, if somebody may hear it."""
+    return _INSTEAD.get(end)
 
 
 def notification(method: str, params: Mapping[str, Any] | None) -> bytes:

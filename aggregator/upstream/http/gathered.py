@@ -36,6 +36,14 @@ class Gathered:
         else:
             self._transport.write(data)
 
+    def write_whole(self, head: bytes, body: bytes) -> None:
+        """Write a response of which nothing is to be waited for."""
+        self._flush()
+        if len(body) <= SMALL_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
+
     def close(self) -> None:
         """Close the connection once all is written."""
         self._flush()

@@ -20,8 +20,9 @@ from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.proxies import ASKED_FOR
 from aggregator.upstream.http.refusal import Refusal, Told
 from aggregator.upstream.http.regulars import Regulars
+from aggregator.upstream.http.shortcut import STANDS, Shortcut
 from aggregator.upstream.http.strangers import Strangers
-from aggregator.upstream.identity import IDENTITY
+from aggregator.upstream.identity import IDENTITY, Identity
 
 MAX_SHOWN = 80
 """Characters of what a stranger sent that are logged."""
@@ -125,6 +126,7 @@ class Guard:
                 found = _too_many(wait)
             else:
                 scope[IDENTITY] = judged
+                self._vouch(judged, scope)
                 if self._strangers is not None and scope.get("client"):
                     self._strangers.release(scope.get(PEER) or scope["client"])
         if found is None and self._regulars is not None and IDENTITY in scope:
@@ -133,6 +135,18 @@ class Guard:
             await self._app(scope, receive, send)
         else:
             await self._refuse(found, scope, receive, send)
+
+    def _vouch(self, identity: Identity, scope: Scope) -> None:
+        """Say how to know whether a request like this would be let in again.
+
+        Of whoever has a share of anything each request is counted, so none of theirs is taken
+        without being looked at, nor what comes on the same connection.
+        """
+        if identity.is_operator and PEER not in scope:
+            admission, terms = self._admission, self._admission.terms
+            scope[STANDS] = lambda: admission.terms == terms
+        elif (shortcut := scope["state"].get(Shortcut.KEY)) is not None:
+            shortcut.forget()
 
     async def _let_in(self, regulars: Regulars, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer somebody, unless it has more under way than its share of connections."""

@@ -177,6 +177,11 @@ class Keys:
         return self._ring and (str(self._ring.path), self._ring.config)
 
     @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Those that the file has, whether or not they open something."""
+        return self._tokens
+
+    @property
     def valid(self) -> frozenset[str]:
         """The digests of those that open something now."""
         now = self._clock()

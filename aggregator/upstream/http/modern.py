@@ -7,6 +7,7 @@ from typing import Any
 from mcp.server import Server
 from mcp.server.connection import Connection
 from mcp.server.runner import ServerRunner
+from mcp.server.session import ServerSession
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
     MCP_PARAM_HEADER_PREFIX,
@@ -55,11 +56,8 @@ class Modern:
 
     async def answer(self, exchange: Exchange, route: InboundModernRoute, reply: Reply) -> None:
         """Answer a request that was found to be in order."""
-        connection = Connection.from_envelope(
-            route.protocol_version, route.client_info, route.client_capabilities
-        )
         # Nobody leaves anything to be cleaned up with a connection that is one request.
-        answer = await exchange.run(ServerRunner(self._server, connection, {}))
+        answer = await exchange.run(ServerRunner(self._server, _connection(route), {}))
         if isinstance(answer, JSONRPCError):
             await reply.end(encoded(answer), status_of(answer.error.code))
         else:
@@ -80,6 +78,12 @@ class Modern:
             return route
         profile: str | None = request.scope.get(PROFILE)
         return self._parameters(message.params or {}, headers, profile) or route
+
+    def mirrors(self, message: JSONRPCRequest, request: Request) -> bool:
+        """Whether the headers of a call have to repeat some of its arguments."""
+        name = (message.params or {}).get("name")
+        schema = self._schema(name, request.scope.get(PROFILE)) if isinstance(name, str) else None
+        return schema is not None and self._is_mirrored(str(name), schema)
 
     def _parameters(
         self, params: JsonObject, headers: Headers, profile: str | None
@@ -108,6 +112,17 @@ class Modern:
                 del self._mirrored[next(iter(self._mirrored))]
             self._mirrored[name] = known
         return known[1]
+
+
+def speaking(route: InboundModernRoute, exchange: Exchange) -> ServerSession:
+    """Return what reaches a client for as long as a request of it is under way."""
+    return ServerSession(exchange, _connection(route))
+
+
+def _connection(route: InboundModernRoute) -> Connection:
+    return Connection.from_envelope(
+        route.protocol_version, route.client_info, route.client_capabilities
+    )
 
 
 def rejection(

@@ -37,13 +37,21 @@ class Presence:
     @contextmanager
     def telling(self, on_gone: Gone) -> Generator[None, None, None]:
         """Have it told at once if the client goes during the block, or has gone before."""
-        self._on_gone = on_gone
-        if self.has_gone:
-            on_gone()
+        self.tell(on_gone)
         try:
             yield
         finally:
-            self._on_gone = None
+            self.tell_nobody()
+
+    def tell(self, on_gone: Gone) -> None:
+        """Have it told at once if the client goes, or has gone before."""
+        self._on_gone = on_gone
+        if self.has_gone:
+            on_gone()
+
+    def tell_nobody(self) -> None:
+        """Have nobody told any more."""
+        self._on_gone = None
 
 
 def presence(scope: Scope) -> Presence:

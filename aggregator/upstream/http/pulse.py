@@ -6,11 +6,11 @@ nothing more than its place in a dictionary.
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Protocol
 
 import anyio
 
 from aggregator.basics.signals import Signal
-from aggregator.upstream.http.reply import Reply
 
 TICK = 5.0
 """Seconds between two looks."""
@@ -18,17 +18,25 @@ SILENCE = 3
 """Ticks without a word after which a client is sent something that means nothing."""
 
 
+class Beating(Protocol):
+    """What somebody waits for."""
+
+    async def beat(self) -> None:
+        """Let whoever waits know that it is not forgotten."""
+        ...
+
+
 class Pulse:
     """Knows who waits for an answer, and since when."""
 
     def __init__(self) -> None:
-        self._replies: dict[Reply, int] = {}
+        self._replies: dict[Beating, int] = {}
         self._ticks = 0
         self._rests = False
         self._wanted = Signal()
 
     @contextmanager
-    def keeping(self, reply: Reply) -> Generator[None, None, None]:
+    def keeping(self, reply: Beating) -> Generator[None, None, None]:
         """Keep the connection of a reply for the length of the block."""
         self.keep(reply)
         try:
@@ -36,14 +44,14 @@ class Pulse:
         finally:
             self.release(reply)
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: Beating) -> None:
         """Look after a reply from now on."""
         self._replies[reply] = self._ticks
         if self._rests:
             self._rests = False
             self._wanted.send()
 
-    def release(self, reply: Reply) -> None:
+    def release(self, reply: Beating) -> None:
         """Look after it no longer."""
         self._replies.pop(reply, None)
 

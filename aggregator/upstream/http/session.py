@@ -13,6 +13,7 @@ from anyio.abc import TaskStatus
 from mcp.server import Server
 from mcp.server.connection import Connection
 from mcp.server.runner import ServerRunner, aclose_shielded
+from mcp.server.session import ServerSession
 from mcp.shared.dispatcher import CallOptions, coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import ServerMessageMetadata
@@ -27,7 +28,7 @@ from starlette.types import Scope
 
 from aggregator.basics.signals import Signal
 from aggregator.jsonrpc.encoding import encoded
-from aggregator.upstream.http.exchange import Exchange, Listening, notification
+from aggregator.upstream.http.exchange import Exchange, Listening, Stoppable, notification
 from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.reply import Reply, status_here
@@ -91,7 +92,7 @@ class Session:
             client_params=introduction.client,
         )
         self._runner = ServerRunner(server, self._connection, {})
-        self._exchanges: dict[RequestId, Exchange] = {}
+        self._exchanges: dict[RequestId, Stoppable] = {}
         self._group = anyio.create_task_group()
         self._stream: Reply | None = None
         self._listening: Listening | None = None
@@ -157,18 +158,30 @@ class Session:
 
     async def answer(self, exchange: Exchange, reply: Reply) -> None:
         """Answer a request, unless it is taken back or the session ends before."""
-        key = coerce_request_id(exchange.request_id)
-        self._exchanges[key] = exchange
+        self.begin(exchange.request_id, exchange)
         try:
             answer = await exchange.run(self._runner)
         finally:
-            if self._exchanges.get(key) is exchange:
-                del self._exchanges[key]
+            self.forget(exchange.request_id, exchange)
         if exchange.has_been_stopped:
             # Who has taken a request back may be about to leave, and the SDK's client breaks if
             # there is JSON for it then; what it is told on a stream of events it may leave unread.
             await reply.begin()
         await reply.end(None if answer is None else encoded(answer), status_here(answer))
+
+    def begin(self, request: RequestId, exchange: Stoppable) -> None:
+        """Know what the client means by the id of a request."""
+        self._exchanges[coerce_request_id(request)] = exchange
+
+    def forget(self, request: RequestId, exchange: Stoppable) -> None:
+        """Know it no longer, unless it means another one since."""
+        key = coerce_request_id(request)
+        if self._exchanges.get(key) is exchange:
+            del self._exchanges[key]
+
+    def speaking(self, exchange: Exchange) -> ServerSession:
+        """Return what reaches the client for as long as a request of it is under way."""
+        return ServerSession(exchange, self._connection)
 
     def welcome(self, scope: Scope) -> None:
         """Take the client for ready: whoever it has told so may be another replica, or nobody."""

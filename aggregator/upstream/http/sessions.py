@@ -117,11 +117,19 @@ class Sessions(Generic[S]):
     @contextmanager
     def used(self, session: S) -> Generator[None, None, None]:
         """Keep one busy for the length of the block."""
-        self._idle.pop(session.key, None)
-        session.use()
+        self.use(session)
         try:
             yield
         finally:
-            session.let_go()
-            if session.is_idle and session.key in self._known:
-                self._idle[session.key] = session
+            self.let_go(session)
+
+    def use(self, session: S) -> None:
+        """Keep one busy until it is let go."""
+        self._idle.pop(session.key, None)
+        session.use()
+
+    def let_go(self, session: S) -> None:
+        """Let one be idle again, unless somebody else uses it."""
+        session.let_go()
+        if session.is_idle and session.key in self._known:
+            self._idle[session.key] = session

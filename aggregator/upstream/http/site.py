@@ -69,7 +69,14 @@ class Site:
         """What all clients see, if there is no choice."""
         self.metrics = Metrics()
         """Hears what happens, for as long as somebody may ask."""
-        self.endpoint = Endpoint(upstream, upstream.schema, max_sessions, upstream.replica, mail)
+        self.endpoint = Endpoint(
+            upstream,
+            upstream.schema,
+            max_sessions,
+            upstream.replica,
+            mail=mail,
+            desk=upstream.desk,
+        )
         self._mail = mail
         """How other replicas are reached, where they have a store in common."""
         fleet = upstream.fleet

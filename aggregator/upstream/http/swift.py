@@ -5,19 +5,27 @@ it takes what follows a body for headers, reads as many requests as have come be
 answered, and loses the body of one that offers to go on in another protocol. So all that is here.
 """
 
+import asyncio  # noqa: TID251 - what uvicorn is made of
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from starlette.types import Scope, Send
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
+from aggregator.upstream.http.bodies import SMALL_BYTES
 from aggregator.upstream.http.gathered import Gathered
+from aggregator.upstream.http.heads import HEAD_END, Head
 from aggregator.upstream.http.patience import Manners, Vigil
 from aggregator.upstream.http.presence import Presence
+from aggregator.upstream.http.reply import Headers
+from aggregator.upstream.http.shortcut import Found, Offer, Shortcut
 
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes that the head of a request may have, or a line of one that is never to end."""
-HEAD_END = b"\r\n\r\n"
-"""What a head ends with."""
 MAX_AHEAD = 16
 """Requests that a client may send before the first of them is answered."""
 
@@ -51,15 +59,120 @@ class _Swift(HttpToolsProtocol):
     _last = b""
     """The last bytes that came of a head: its end may have begun in them."""
     _is_whole = False
+    _shortcut: Shortcut
+    _gathered: Gathered
+    _first = b""
+    """What came with the first bytes of a request, until its head is read."""
+    _held = b""
+    """What came of a request like one before, of which some of the body is yet to come."""
+    _taken: Scope | None = None
+    """What the request is like that was taken and is not answered."""
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
-        super().connection_made(Gathered(transport, self.loop.call_soon))  # pyright: ignore[reportArgumentType]
+        self._gathered = Gathered(transport, self.loop.call_soon)
+        super().connection_made(self._gathered)  # pyright: ignore[reportArgumentType]
         self._vigil = Vigil(self, self.manners, self._is_answering)
-        self.app_state = {**self.app_state, Presence.KEY: self._vigil.presence}
+        self._shortcut = Shortcut()
+        own = {Presence.KEY: self._vigil.presence, Shortcut.KEY: self._shortcut}
+        self.app_state = {**self.app_state, **own}
 
     def data_received(self, data: bytes) -> None:
+        """Take some of a request: as one that is like one before, or else the usual way."""
+        if self._taken is not None:
+            self.usual()
+        elif self._shortcut and self._is_between():
+            data = self._held + data
+            found = self._shortcut.find(data)
+            if found is not None and self._cuts_short(found, data):
+                return
+            self._held = b""
+        self._take(data)
+
+    def _is_between(self) -> bool:
+        """Whether what comes next is a request, and nothing else is under way."""
+        cycle: Any = self.cycle
+        is_at_rest = self._in_head and not self._beside and not self.flow.write_paused
+        return is_at_rest and (cycle is None or cycle.response_complete) and not self.pipeline
+
+    def _cuts_short(self, found: Found, data: bytes) -> bool:
+        """Have a request that is like one before be taken, or wait once for what is missing."""
+        size, body = len(data), found.body
+        if size < body.end:
+            is_held = not self._held and body.end - body.start <= SMALL_BYTES
+            if is_held:
+                self._held = data
+                self._unset_keepalive_if_required()
+                self._vigil.expect()
+            return is_held
+        if size > body.end or len(self.connections) >= (self.limit_concurrency or size):
+            return False
+        self._taken = found.scope
+        if not found.take(data[body.start :], self):
+            self._taken = None
+            return False
+        self._held = b""
+        self._unset_keepalive_if_required()
+        self._vigil.expect_nothing()
+        return True
+
+    @property
+    def presence(self) -> Presence:
+        """Whether the client is there."""
+        return self._vigil.presence
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the request that was taken can be answered in one piece."""
+        return self._taken is not None
+
+    def answer(self, status: int, headers: Headers, body: bytes) -> None:
+        """Answer the request that was taken, in one piece."""
+        self._taken = None
+        if not self.transport.is_closing():
+            self._gathered.write_whole(self._head(status, headers, body), body)
+        self.on_response_complete()
+
+    def _head(self, status: int, headers: Headers, body: bytes) -> bytes:
+        kind, *others = headers
+        length = (b"content-length", b"%d" % len(body))
+        said = (*self.server_state.default_headers, kind, length, *others)
+        lines = b"".join([b"%b: %b\r\n" % each for each in said])
+        return STATUS_LINE[status] + lines + b"\r\n"
+
+    def usual(self) -> Send:
+        """Have the request that was taken be one as any other; return what it is answered by."""
+        scope: Any = self._taken
+        if scope is not None:
+            self._taken = None
+            self.cycle = RequestResponseCycle(
+                scope=scope,
+                transport=self.transport,
+                flow=self.flow,
+                logger=self.logger,
+                access_logger=self.access_logger,
+                access_log=self.access_log,
+                default_headers=self.server_state.default_headers,
+                message_event=asyncio.Event(),
+                expect_100_continue=False,
+                keep_alive=True,
+                on_response=self.on_response_complete,
+            )
+        send: Any = self.cycle.send
+        return send
+
+    def shutdown(self) -> None:
+        """Close the connection once what has come is answered."""
+        if self._taken is not None:
+            self.usual()
+        elif self._held:
+            held, self._held = self._held, b""
+            self._take(held)
+        super().shutdown()
+
+    def _take(self, data: bytes) -> None:
         """Take some of a request, unless its head is too long, and see whether it is whole."""
+        self._first = data if self._is_between() else b""
         if self._in_head:
             self._beside += self._size_in_head(data)
             if self._beside > MAX_HEAD_BYTES:
@@ -127,6 +240,11 @@ class _Swift(HttpToolsProtocol):
             raise httptools.HttpParserError("too many requests ahead")
         super().on_headers_complete()
         self._in_head, self._beside, self._last = False, 0, b""
+        first, self._first = self._first, b""
+        head = Head.of(first) if first and self.cycle.keep_alive else None
+        if head is not None:
+            scope: Any = self.scope
+            scope["state"][Offer.KEY] = Offer(self._shortcut, head, scope)
 
     def on_body(self, body: bytes) -> None:
         """Take some of its body."""
@@ -150,6 +268,10 @@ class _Swift(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
+        if self._taken is not None:
+            self.usual()
+        self._held = b""
+        self._shortcut.forget()
         super().connection_lost(exc)
         self._vigil.end()
 

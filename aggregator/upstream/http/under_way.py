@@ -6,9 +6,8 @@ from contextlib import contextmanager
 import anyio
 
 from aggregator.basics.signals import Signal
-from aggregator.upstream.http.exchange import Exchange, Listening
-from aggregator.upstream.http.pulse import Pulse
-from aggregator.upstream.http.reply import Reply
+from aggregator.upstream.http.exchange import Stoppable
+from aggregator.upstream.http.pulse import Beating, Pulse
 from aggregator.upstream.http.sessions import Owner
 
 
@@ -16,13 +15,13 @@ class UnderWay:
     """Knows what has been begun and has not ended."""
 
     def __init__(self) -> None:
-        self._lasting: dict[Exchange | Listening, bool] = {}
+        self._lasting: dict[Stoppable, bool] = {}
         """What is being answered, and whether that takes as long as its client likes."""
-        self._owners: dict[Exchange | Listening, Owner] = {}
+        self._owners: dict[Stoppable, Owner] = {}
         """Whose the requests are that belong to no session, with which they would end."""
         self._arriving: dict[object, Owner] = {}
         """Whose the requests are of which the body is not there yet."""
-        self._until: dict[Exchange | Listening, float] = {}
+        self._until: dict[Stoppable, float] = {}
         """When whoever listens has to show anew who it is, in seconds since the epoch."""
         self._pulse = Pulse()
         self._is_leaving = False
@@ -32,6 +31,11 @@ class UnderWay:
     def grants(self) -> frozenset[str]:
         """By whom something was begun outside of a session."""
         return frozenset(each.grant for each in (*self._owners.values(), *self._arriving.values()))
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return self._is_leaving
 
     async def keep_alive(self) -> None:
         """See to it that no client waits in silence for too long."""
@@ -50,29 +54,37 @@ class UnderWay:
     @contextmanager
     def answering(
         self,
-        exchange: Exchange | Listening,
-        reply: Reply,
+        exchange: Stoppable,
+        reply: Beating,
         *,
         owner: Owner | None = None,
         lasts: bool = False,
         until: float | None = None,
     ) -> Generator[None, None, None]:
         """Know of a request for the length of the block; one that lasts is not waited for."""
-        self._lasting[exchange] = lasts
+        self.begin(exchange, reply, lasts=lasts)
         if owner is not None:
             self._owners[exchange] = owner
         if lasts and until is not None:
             self._until[exchange] = until
-        self._pulse.keep(reply)
         try:
             yield
         finally:
-            self._pulse.release(reply)
-            del self._lasting[exchange]
             self._owners.pop(exchange, None)
             self._until.pop(exchange, None)
-            if self._is_leaving:
-                self._settled.send()
+            self.end(exchange, reply)
+
+    def begin(self, exchange: Stoppable, reply: Beating, *, lasts: bool = False) -> None:
+        """Know of a request until it ends."""
+        self._lasting[exchange] = lasts
+        self._pulse.keep(reply)
+
+    def end(self, exchange: Stoppable, reply: Beating) -> None:
+        """Know of it no longer."""
+        self._pulse.release(reply)
+        del self._lasting[exchange]
+        if self._is_leaving:
+            self._settled.send()
 
     async def drain(self, patience: float) -> None:
         """Let what is under way come to its end, then hang up on the rest."""

@@ -1,0 +1,243 @@
+"""Plain calls over HTTP, taken where they are read: each is answered in one write.
+
+Where something comes between, such as progress, a question, or a long silence, the answer becomes
+the stream of events that it would have been.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import anyio.abc
+from mcp.server.session import ServerSession
+from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+from pydantic_core import from_json
+from starlette.requests import Request as HttpRequest
+from starlette.types import Scope
+
+from aggregator.basics.json import is_plain_object
+from aggregator.jsonrpc.encoding import encoded
+from aggregator.upstream.caller import MEET
+from aggregator.upstream.http.exchange import End, Exchange, instead
+from aggregator.upstream.http.modern import status_of
+from aggregator.upstream.http.reply import JSON, Headers, Reply, status_here
+from aggregator.upstream.http.session import Session
+from aggregator.upstream.http.sessions import Sessions
+from aggregator.upstream.http.shortcut import STANDS, Line, Offer
+from aggregator.upstream.http.under_way import UnderWay
+from aggregator.upstream.passage import CALL, Desk, Known, Passage
+from aggregator.upstream.request import Request
+
+Speaking = Callable[[Exchange], ServerSession]
+"""Returns what reaches a client for as long as a request of it is under way."""
+
+_MEMBERS = frozenset(("jsonrpc", "id", "method", "params"))
+
+
+class Call(NamedTuple):
+    """What a body asks for that is a call."""
+
+    id: RequestId
+    params: dict[str, Any]
+
+
+class Lanes:
+    """Takes the calls that are like one which went the usual way."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        sessions: Sessions[Session],
+        under_way: UnderWay,
+        group: anyio.abc.TaskGroup,
+    ) -> None:
+        self.desk = desk
+        self.sessions = sessions
+        self.under_way = under_way
+        self.group = group
+
+    def open(self, scope: Scope, speaking: Speaking, session: Session | None = None) -> None:
+        """Take the calls that are like one, once it is known who asks."""
+        offer: Offer | None = scope["state"].get(Offer.KEY)
+        if offer is not None and STANDS in scope:
+            scope[MEET] = partial(self._meet, offer, scope, speaking, session)
+
+    def _meet(
+        self,
+        offer: Offer,
+        scope: Scope,
+        speaking: Speaking,
+        session: Session | None,
+        request: Request,
+    ) -> None:
+        offer.make(Lane(self, request, scope, speaking, session).take)
+
+
+class Lane:
+    """Takes the calls that one client sends with one and the same head."""
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        request: Request,
+        scope: Scope,
+        speaking: Speaking,
+        session: Session | None,
+    ) -> None:
+        self.desk = lanes.desk
+        self.group = lanes.group
+        self.scope = scope
+        self.speaking = speaking
+        self.session = session
+        """What they are part of; nothing in the modern era."""
+        self.headers: Headers = () if session is None else session.headers
+        self._sessions = lanes.sessions
+        self._under_way = lanes.under_way
+        self._known = Known.by(request)
+        self._now = lanes.desk.fleet.now
+        self._stands: Callable[[], bool] = scope[STANDS]
+
+    def take(self, body: bytes, line: Line) -> bool:
+        """Send a call on, if nothing is to be said to it and all is as it was; say whether."""
+        found = _call_in(body) if self._is_as_it_was() else None
+        if found is None or not self._is_named(found):
+            return False
+        call = PlainCall(self, line, found)
+        if not self.desk.begin(call, found.params, self._known, call):
+            return False
+        if self.session is None:
+            line.presence.tell(call.leave)
+        else:
+            self._sessions.use(self.session)
+            self.session.begin(call.request_id, call)
+        self._under_way.begin(call, call)
+        return True
+
+    def end(self, call: "PlainCall", line: Line) -> None:
+        """Know of a call no longer."""
+        self._under_way.end(call, call)
+        if self.session is None:
+            line.presence.tell_nobody()
+        else:
+            self.session.forget(call.request_id, call)
+            self._sessions.let_go(self.session)
+
+    def status(self, message: JSONRPCResponse | JSONRPCError) -> int:
+        """Return the status that an answer has."""
+        if self.session is not None:
+            return status_here(message)
+        return status_of(message.error.code) if isinstance(message, JSONRPCError) else HTTPStatus.OK
+
+    def _is_as_it_was(self) -> bool:
+        """Whether nothing has changed by which a call like the first would be answered otherwise.
+
+        What is configured and what there is are one value, which is replaced whole.
+        """
+        has_ended = self.session is not None and self.session.has_ended
+        is_over = has_ended or self._under_way.is_leaving
+        return not is_over and self.desk.fleet.now is self._now and self._stands()
+
+    def _is_named(self, call: Call) -> bool:
+        """Whether a call is what its head says: in the modern era that says its name."""
+        known = self._known.request.params
+        return self.session is not None or call.params.get("name") == known.get("name")
+
+
+class PlainCall(Passage):
+    """A call that was taken, until it is answered."""
+
+    def __init__(self, lane: Lane, line: Line, call: Call) -> None:
+        super().__init__(lane.desk, lane.group)
+        self.request_id = call.id
+        self._lane = lane
+        self._line = line
+        self._params = call.params
+        self._exchange: Exchange | None = None
+        self._reply: Reply | None = None
+        """How it is answered if not in one write."""
+        self._is_over = False
+
+    def answered(self, result: dict[str, Any]) -> None:
+        """Give its client the result."""
+        self._conclude(JSONRPCResponse(jsonrpc="2.0", id=self.request_id, result=result))
+
+    def refused(self, error: ErrorData) -> None:
+        """Tell its client what became of it instead."""
+        self._conclude(JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error))
+
+    def session(self) -> ServerSession:
+        """Return what asks its client and tells it something, on the way of its answer."""
+        return self._lane.speaking(self._opened()[0])
+
+    async def beat(self) -> None:
+        """Keep its connection, on which nothing has been said for long."""
+        if not self._is_over:
+            await self._opened()[1].beat()
+
+    def leave(self) -> None:
+        """Go on no longer: its client has gone."""
+        self.stop("gone")
+
+    def stop(self, end: End) -> None:
+        """Go on no longer: there is nobody to answer, or nobody to be answered."""
+        if self._is_over:
+            return
+        self.give_up()
+        self._end_here()
+        self._group.start_soon(self._say_so, end)
+
+    async def _say_so(self, end: End) -> None:
+        exchange, reply = self._opened()
+        exchange.close()
+        error = instead(end)
+        told = error and JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error)
+        if self._lane.session is not None:
+            # As it is answered elsewhere: see there.
+            await reply.begin()
+        if told is None:
+            await reply.end(None)
+        else:
+            await reply.end(encoded(told), self._lane.status(told))
+
+    def _conclude(self, message: JSONRPCResponse | JSONRPCError) -> None:
+        if self._is_over:
+            return
+        body, status = encoded(message), self._lane.status(message)
+        self._end_here()
+        if self._line.is_taken:
+            self._line.answer(status, (JSON, *self._lane.headers), body)
+        else:
+            exchange, reply = self._opened()
+            exchange.close()
+            self._group.start_soon(reply.end, body, status)
+
+    def _end_here(self) -> None:
+        self._is_over = True
+        self._lane.end(self, self._line)
+
+    def _opened(self) -> tuple[Exchange, Reply]:
+        """Return how it is answered in several pieces from here on."""
+        if self._exchange is None or self._reply is None:
+            lane = self._lane
+            message = JSONRPCRequest(
+                jsonrpc="2.0", id=self.request_id, method=CALL, params=self._params
+            )
+            questions = None if lane.session is None else lane.session.questions
+            self._reply = Reply(self._line.usual(), lane.headers)
+            self._exchange = Exchange(message, HttpRequest(lane.scope), self._reply, questions)
+        return self._exchange, self._reply
+
+
+def _call_in(body: bytes) -> Call | None:
+    """Return the call that a body is, if it is one and nothing else."""
+    try:
+        value: object = from_json(body)
+    except ValueError:
+        return None
+    if not is_plain_object(value) or value.keys() != _MEMBERS:
+        return None
+    identifier, params = value["id"], value["params"]
+    is_call = value["method"] == CALL and value["jsonrpc"] == "2.0" and is_plain_object(params)
+    is_known = isinstance(identifier, str | int) and not isinstance(identifier, bool)
+    return Call(identifier, params) if is_call and is_known else None
