@@ -62,18 +62,24 @@ class Trips:
     def arrived(self, trip: Trip, answer: Answer) -> None:
         """Hand on an answer; a response that is not over has a moment to end."""
         request, _, take, _ = self._under_way.pop(trip)
-        if trip.is_over:
-            self.ended(trip)
-        else:
-            self._lasting[trip] = anyio.current_time() + READING_OUT
-            if not self._is_watched:
-                self._is_watched = True
-                self._group.start_soon(self._end_lasting)
         # A response answers the request that it is a response to, whatever it says.
         answer.id = request.id
         self._traffic.note_answer()
         self._traffic.leave(request)
-        take(Related(answer, request.id))
+        try:
+            take(Related(answer, request.id))
+        finally:
+            self._read_out(trip)
+
+    def _read_out(self, trip: Trip) -> None:
+        """Be done with a connection at the end of a response, which has a moment to come."""
+        if trip.is_over:
+            self.ended(trip)
+            return
+        self._lasting[trip] = anyio.current_time() + READING_OUT
+        if not self._is_watched:
+            self._is_watched = True
+            self._group.start_soon(self._end_lasting)
 
     def stranded(self, trip: Trip) -> None:
         """Leave a response to a task that waits for all of it."""

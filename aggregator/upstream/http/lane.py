@@ -183,8 +183,9 @@ class PlainCall(Passage):
         """Go on no longer: there is nobody to answer, or nobody to be answered."""
         if self._is_over:
             return
+        self._is_over = True
         self.give_up()
-        self._end_here()
+        self._lane.end(self, self._line)
         self._group.start_soon(self._say_so, end)
 
     async def _say_so(self, end: End) -> None:
@@ -204,17 +205,17 @@ class PlainCall(Passage):
         if self._is_over:
             return
         body, status = encoded(message), self._lane.status(message)
-        self._end_here()
-        if self._line.is_taken:
-            self._line.answer(status, (JSON, *self._lane.headers), body)
-        else:
-            exchange, reply = self._opened()
-            exchange.close()
-            self._group.start_soon(reply.end, body, status)
-
-    def _end_here(self) -> None:
         self._is_over = True
-        self._lane.end(self, self._line)
+        # Who waits for the answer does not wait for what is done with it besides.
+        try:
+            if self._line.is_taken:
+                self._line.answer(status, (JSON, *self._lane.headers), body)
+            else:
+                exchange, reply = self._opened()
+                exchange.close()
+                self._group.start_soon(reply.end, body, status)
+        finally:
+            self._lane.end(self, self._line)
 
     def _opened(self) -> tuple[Exchange, Reply]:
         """Return how it is answered in several pieces from here on."""
