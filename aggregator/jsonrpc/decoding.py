@@ -9,6 +9,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from mcp_types import (
@@ -139,9 +140,11 @@ def _separated(text: str, line: bytes) -> Sequence[Decoded]:
     if len(line) > SEPARATED_BYTES:
         return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
     try:
-        values = list(_values(_without_lone_surrogates(text)))
+        values = list(islice(_values(_without_lone_surrogates(text)), MAX_BATCH + 1))
     except (ValueError, RecursionError):
         return [_refused(line, line, "it is not valid JSON, or nested too deeply")]
+    if len(values) > MAX_BATCH:
+        return [_refused(line, line, "it is not one JSON value, but very many")]
     return [each for value in values for each in _messages(value, line)]
 
 

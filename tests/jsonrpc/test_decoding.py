@@ -15,7 +15,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from aggregator.jsonrpc.decoding import Decoded, Noise, decode
+from aggregator.jsonrpc.decoding import MAX_BATCH, Decoded, Noise, decode
 from aggregator.jsonrpc.framing import Overlong
 
 LIMIT = 1000
@@ -78,6 +78,15 @@ def test_a_batch_and_messages_glued_together_are_taken_apart():
     assert decode(b"[" + one + b"," + two + b"]", LIMIT) == apart
     assert decode(one + two, LIMIT) == apart
     assert decode(one + b" \t" + two, LIMIT) == apart
+
+
+def test_more_messages_in_a_line_than_a_batch_may_have_are_none():
+    many = b'{"jsonrpc":"2.0","method":"changed"}' * (MAX_BATCH + 1)
+    limit = 4 * len(many)
+    assert len(decode(many[: len(many) // (MAX_BATCH + 1) * MAX_BATCH], limit)) == MAX_BATCH
+    assert decode(many, limit) == [Noise(many)]
+    batch = b"[" + many.replace(b"}{", b"},{") + b"]"
+    assert decode(batch, limit) == [Noise(batch)]
 
 
 @pytest.mark.parametrize(
