@@ -56,11 +56,16 @@ class Watch:
         if self._hear is None:
             # Whoever wants to use it next finds that out.
             self.stop()
-            return
+        # What broke behind some bytes is found once they are read, and not every loop tells again.
+        for _ in range(2):
+            if self._hear is not None:
+                self._read(self._hear)
+
+    def _read(self, hear: Hear) -> None:
         try:
             came: bytes | OSError = self._socket.recv(CHUNK_BYTES)
         except BlockingIOError:
             return
         except OSError as error:
             came = error
-        self._hear(came)
+        hear(came)

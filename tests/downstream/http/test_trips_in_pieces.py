@@ -1,0 +1,216 @@
+"""Calls on kept connections that come back in pieces, or break: all at once, between two turns."""
+
+import socket
+import struct
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import pytest
+from mcp_types import JSONRPCNotification, JSONRPCResponse
+
+from aggregator.downstream.http.connection import SMALL_BYTES, raw
+from aggregator.downstream.transport import Received, Related, Undelivered
+from tests.downstream.http.test_trips import (
+    ANSWER,
+    END,
+    LOOPS,
+    PROGRESS,
+    STREAM,
+    Calling,
+    answered,
+    calling,
+    event,
+    whole,
+)
+from tests.loopback.web import listening
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+MOST = 1 << 20
+"""Bytes that are read of a request at once."""
+LEAST = 1
+"""Bytes that a socket is to hold: it holds as few as the system has it hold."""
+
+
+@pytest.fixture(params=LOOPS)
+def anyio_backend(request: pytest.FixtureRequest) -> object:
+    return request.param
+
+
+@pytest.fixture
+def near(monkeypatch: pytest.MonkeyPatch) -> Generator[list[socket.socket], None, None]:
+    """The ends of connections on our side, as they are made."""
+    ends: list[socket.socket] = []
+    connect = anyio.connect_tcp
+
+    async def connect_tcp(host: str, port: int) -> anyio.abc.SocketStream:
+        stream = await connect(host, port)
+        ends.append(raw(stream).dup())
+        return stream
+
+    monkeypatch.setattr(anyio, "connect_tcp", connect_tcp)
+    yield ends
+    for each in ends:
+        each.close()
+
+
+class Far:
+    """The other end of a connection, which waits for nobody's turn."""
+
+    def __init__(self, here: socket.socket, there: socket.socket) -> None:
+        self._here = here
+        self.there = there
+
+    async def read(self) -> bytes:
+        """Read a request, however it comes."""
+        return await anyio.to_thread.run_sync(_request, self._here)
+
+    def say(self, piece: bytes) -> None:
+        self._here.sendall(piece)
+
+    async def tell(self, piece: bytes) -> None:
+        """Say something, and wait until it has been heard: we are woken in the turn after that."""
+        self.say(piece)
+        await self.heard()
+
+    async def heard(self) -> None:
+        await anyio.wait_readable(self.there)
+
+    def reset(self) -> None:
+        self._here.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._here.close()
+
+
+def _request(here: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"}"):
+        if not (piece := here.recv(MOST)):
+            break
+        data += piece
+    return data
+
+
+@asynccontextmanager
+async def kept(near: list[socket.socket]) -> AsyncGenerator[tuple[Calling, Far], None]:
+    """Give a connection that has carried one call, and is there for the next."""
+    with listening() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LEAST)
+        host, port = listener.getsockname()
+        with anyio.fail_after(PATIENCE):
+            async with calling(f"http://{host}:{port}/mcp") as calls:
+                assert not calls.put()
+                here, _ = await anyio.to_thread.run_sync(listener.accept)
+                with here:
+                    await anyio.to_thread.run_sync(_request, here)
+                    far = Far(here, near[0])
+                    far.say(whole(ANSWER))
+                    assert await calls.until_answered() == answered(1)
+                    calls.taken.clear()
+                    yield calls, far
+    assert len(near) == 1
+
+
+def broken(outcome: Received) -> bool:
+    return isinstance(outcome, Undelivered) and outcome.may_have_run and outcome.request == 2
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [whole(ANSWER)],
+        [whole(ANSWER)[:-20], whole(ANSWER)[-20:]],
+        [STREAM + event(ANSWER) + END],
+        [STREAM, event(ANSWER), END],
+        [STREAM + b"9\r\nid: 1\r\n\r\n\r\n", event(ANSWER)[:30], event(ANSWER)[30:] + END],
+        [STREAM + event(ANSWER), END[:1], END[1:]],
+    ],
+    ids=["whole", "body later", "events", "one by one", "a place before", "end later"],
+)
+async def test_an_answer_comes_without_a_task_and_its_connection_is_kept(
+    near: list[socket.socket], pieces: list[bytes]
+) -> None:
+    async with kept(near) as (calls, far):
+        assert calls.put()
+        await far.read()
+        for piece in pieces:
+            await far.tell(piece)
+        assert await calls.until_answered() == answered(2)
+        calls.taken.clear()
+        assert calls.put()
+        await far.read()
+        far.say(whole(ANSWER))
+        assert await calls.until_answered() == answered(3)
+
+
+async def test_what_is_said_before_the_answer_is_passed_on_once_and_in_order(
+    near: list[socket.socket],
+) -> None:
+    async with kept(near) as (calls, far):
+        assert calls.put()
+        await far.read()
+        for piece in (STREAM + event(PROGRESS), event(PROGRESS), event(ANSWER) + END):
+            await far.tell(piece)
+        assert await calls.until_answered() == answered(2)
+
+    kinds = [type(each.message) for each in calls.taken if isinstance(each, Related)]
+    assert kinds == [JSONRPCNotification, JSONRPCNotification, JSONRPCResponse]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        whole(ANSWER)[:20],
+        whole(ANSWER)[:-20],
+        STREAM,
+        STREAM + event(ANSWER)[:-20],
+        STREAM + event(PROGRESS),
+    ],
+    ids=["nothing", "head", "body", "stream", "event", "notice"],
+)
+@pytest.mark.parametrize("is_heard", [True, False], ids=["heard", "unheard"])
+async def test_a_call_whose_connection_is_reset_is_not_sent_again(
+    near: list[socket.socket], said: bytes, *, is_heard: bool
+) -> None:
+    async with kept(near) as (calls, far):
+        assert calls.put()
+        await far.read()
+        if said and is_heard:
+            await far.tell(said)
+        else:
+            far.say(said)
+        far.reset()
+        assert broken(await calls.until_answered())
+
+
+async def test_a_request_that_is_not_taken_at_once_is_written_to_its_end_and_answered(
+    near: list[socket.socket],
+) -> None:
+    filling = "x" * (SMALL_BYTES - 1000)
+    async with kept(near) as (calls, far):
+        far.there.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LEAST)
+        assert not calls.put(filling)
+        request = await far.read()
+        assert request.count(b"POST ") == 1
+        assert request.endswith(f'"{filling}"}}}}}}'.encode())
+        far.say(whole(ANSWER))
+        assert await calls.until_answered() == answered(2)
+        calls.taken.clear()
+        assert calls.put()
+        await far.read()
+        far.say(whole(ANSWER))
+        assert await calls.until_answered() == answered(3)
+
+
+async def test_a_request_that_is_not_taken_at_all_is_not_sent_again(
+    near: list[socket.socket],
+) -> None:
+    async with kept(near) as (calls, far):
+        far.there.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LEAST)
+        assert not calls.put("x" * (SMALL_BYTES - 1000))
+        far.reset()
+        assert broken(await calls.until_answered())
