@@ -1,7 +1,7 @@
 """One request to a server and what comes back: a body, a stream, or a refusal."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -181,7 +181,8 @@ def _can_be_sent(place: str) -> bool:
 
 async def _read_out(events: AsyncIterator[Event]) -> None:
     """Wait a moment for the end of a stream that has said all: only then its connection is kept."""
-    with anyio.move_on_after(READING_OUT):
+    # What breaks behind an answer takes nothing back.
+    with anyio.move_on_after(READING_OUT), suppress(UndeliveredError):
         async for _ in events:
             pass
 

@@ -187,6 +187,22 @@ async def test_a_call_whose_connection_is_reset_is_not_sent_again(
         assert broken(await calls.until_answered())
 
 
+async def test_an_answer_before_a_reset_is_one_and_no_failure_follows_it(
+    near: list[socket.socket],
+) -> None:
+    async with kept(near) as (calls, far):
+        assert calls.put()
+        await far.read()
+        # What is told before the answer has a task read the response.
+        await far.tell(STREAM + event(PROGRESS))
+        await far.tell(event(ANSWER))
+        assert await calls.until_answered() == answered(2)
+        far.reset()
+        await far.heard()
+        await anyio.wait_all_tasks_blocked()
+        assert calls.taken[1:] == [answered(2)]
+
+
 async def test_a_request_that_is_not_taken_at_once_is_written_to_its_end_and_answered(
     near: list[socket.socket],
 ) -> None:
