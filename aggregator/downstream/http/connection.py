@@ -2,7 +2,7 @@
 
 import os
 import select
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from functools import partial
 from socket import socket
@@ -149,9 +149,14 @@ class Connection:
                 raise httpx2.WriteError(str(self._unwritten)) from self._unwritten
             raise error from error.__cause__
 
-    def leave_ahead(self, came: Iterable[bytes | OSError]) -> None:
-        """Have what was read of a response be read again, by whoever waits for the answer."""
-        self._ahead.extend(came)
+    def leave_ahead(self, came: Sequence[bytes | OSError]) -> None:
+        """Have what was read of a response be read again, by whoever waits for the answer.
+
+        It is left in one piece: nobody else has a turn while it is read.
+        """
+        if data := b"".join(each for each in came if isinstance(each, bytes)):
+            self._ahead.append(data)
+        self._ahead.extend(each for each in came if isinstance(each, OSError) or not each)
 
     def read_by(self, reading: Reading | None) -> None:
         """Take note of who has read a response, and how far."""

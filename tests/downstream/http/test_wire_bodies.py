@@ -5,14 +5,22 @@ from collections.abc import AsyncGenerator
 
 import anyio
 import anyio.lowlevel
+import httpx2
 import pytest
 
 from aggregator.downstream.http.address import Address
-from aggregator.downstream.http.connection import GATHERED, PIECES_AT_ONCE, READ_BYTES
+from aggregator.downstream.http.connection import (
+    GATHERED,
+    PIECES_AT_ONCE,
+    READ_BYTES,
+    Connection,
+)
 from aggregator.downstream.http.endpoint import Endpoint, open_endpoint
+from aggregator.downstream.http.form import Form
 from aggregator.downstream.http.reading import MAX_HEAD_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.downstream.http.test_wire import HEADERS, OK, Visit, bare, post
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -173,3 +181,19 @@ async def test_tiny_pieces_are_gathered_up_to_what_is_wrong_behind_them(coding: 
 
     assert b"".join(pieces) == b"xy" * 1010
     assert len(pieces) <= 2 + 1010 // GATHERED
+
+
+async def test_what_was_left_in_single_bytes_is_read_in_one_piece() -> None:
+    async def wait(visit: Visit) -> None:
+        await visit.end()
+
+    async with bare(wait) as server:
+        url = httpx2.URL(server.url)
+        connection = Connection(await anyio.connect_tcp(url.host, url.port or 0), PATIENCE)
+        connection.leave_ahead([*(bytes((each,)) for each in OK), b""])
+        head = await connection.answer(Form(httpx2.Request("POST", url)).event)
+        pieces = [piece async for piece in connection.body()]
+        await connection.close()
+
+    assert head.status == 200
+    assert pieces == [b"{}"]
