@@ -123,9 +123,7 @@ class Connection:
     def listen(self, hear: Hear) -> bool:
         """Have somebody hear the response to what was put, if all of that was taken."""
         is_taken = not self._rest and self._unwritten is None
-        if is_taken and self.watch is not None:
-            self.watch.listen(hear)
-        return is_taken and self.watch is not None
+        return is_taken and self.watch is not None and self.watch.listen(hear)
 
     def listen_no_more(self) -> None:
         """Leave what comes to whoever waits for it."""

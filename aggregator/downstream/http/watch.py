@@ -17,8 +17,9 @@ class Watch:
     """Hears what comes on one socket, for as long as somebody listens."""
 
     def __init__(self, watched: socket, loop: asyncio.AbstractEventLoop) -> None:
-        # The loop has the socket itself for its stream, and lets nobody else read that.
-        self._socket = watched.dup()
+        self._watched = watched
+        self._socket: socket | None = None
+        """The same once more, from when it is listened to on."""
         self._loop = loop
         self._hear: Hear | None = None
         self._is_on = False
@@ -29,12 +30,18 @@ class Watch:
         loop = asyncio_loop()
         return None if loop is None else cls(watched, loop)
 
-    def listen(self, hear: Hear) -> None:
-        """Have somebody hear what comes from here on."""
-        self._hear = hear
+    def listen(self, hear: Hear) -> bool:
+        """Have somebody hear what comes from here on, if the system can have it watched."""
         if not self._is_on:
+            try:
+                # The loop has the socket itself for its stream, and lets nobody else read that.
+                self._socket = self._socket or self._watched.dup()
+                self._loop.add_reader(self._socket.fileno(), self._on_readable, self._socket)
+            except OSError:
+                return False
             self._is_on = True
-            self._loop.add_reader(self._socket.fileno(), self._on_readable)
+        self._hear = hear
+        return True
 
     def rest(self) -> None:
         """Have nobody hear; that nothing comes is expected, and cheaper than to stop."""
@@ -43,29 +50,31 @@ class Watch:
     def stop(self) -> None:
         """Leave what comes to others."""
         self._hear = None
-        if self._is_on:
+        if self._is_on and self._socket is not None:
             self._is_on = False
             self._loop.remove_reader(self._socket.fileno())
 
     def close(self) -> None:
         """Be done with the socket."""
         self.stop()
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
 
-    def _on_readable(self) -> None:
+    def _on_readable(self, readable: socket) -> None:
         if self._hear is None:
             # Whoever wants to use it next finds that out.
             self.stop()
         # What broke behind some bytes is found once they are read, and not every loop tells again.
         for _ in range(2):
             if self._hear is not None:
-                self._read(self._hear)
+                _read(readable, self._hear)
 
-    def _read(self, hear: Hear) -> None:
-        try:
-            came: bytes | OSError = self._socket.recv(CHUNK_BYTES)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            came = error
-        hear(came)
+
+def _read(readable: socket, hear: Hear) -> None:
+    try:
+        came: bytes | OSError = readable.recv(CHUNK_BYTES)
+    except BlockingIOError:
+        return
+    except OSError as error:
+        came = error
+    hear(came)

@@ -1,9 +1,10 @@
 """Calls on kept connections that come back in pieces, or break: all at once, between two turns."""
 
+import resource
 import socket
 import struct
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import anyio.abc
@@ -25,6 +26,7 @@ from tests.downstream.http.test_trips import (
     event,
     whole,
 )
+from tests.downstream.stdio.test_child import limit_leaving
 from tests.loopback.web import listening
 from tests.patience import PATIENCE
 
@@ -201,6 +203,40 @@ async def test_an_answer_before_a_reset_is_one_and_no_failure_follows_it(
         await far.heard()
         await anyio.wait_all_tasks_blocked()
         assert calls.taken[1:] == [answered(2)]
+
+
+@contextmanager
+def few_descriptors(spare: int) -> Generator[None, None, None]:
+    """Let no more than so many descriptors be opened."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit_leaving(spare), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# The other loop takes some for itself while it connects.
+@pytest.mark.parametrize("anyio_backend", LOOPS[:1], indirect=True)
+async def test_a_connection_takes_one_descriptor_where_there_are_no_more() -> None:
+    with listening() as listener, anyio.fail_after(PATIENCE):
+        host, port = listener.getsockname()
+        async with calling(f"http://{host}:{port}/mcp") as calls:
+            with few_descriptors(1):
+                assert not calls.put()
+                await anyio.wait_readable(listener)
+                await anyio.wait_all_tasks_blocked()
+            here, _ = listener.accept()
+            with here:
+                for number, is_watched in enumerate((False, True), start=2):
+                    here.sendall(whole(ANSWER))
+                    assert await calls.until_answered() == answered(number - 1)
+                    calls.taken.clear()
+                    with few_descriptors(is_watched):
+                        assert calls.put() == is_watched
+                    await anyio.to_thread.run_sync(_request, here)
+                here.sendall(whole(ANSWER))
+                assert await calls.until_answered() == answered(3)
 
 
 async def test_a_request_that_is_not_taken_at_once_is_written_to_its_end_and_answered(
