@@ -76,5 +76,6 @@ def _read(readable: socket, hear: Hear) -> None:
     except BlockingIOError:
         return
     except OSError as error:
-        came = error
+        # Where it was raised would keep what has read it, and that keeps the error.
+        came = error.with_traceback(None)
     hear(came)

@@ -1,5 +1,6 @@
 """Calls on kept connections that come back in pieces, or break: all at once, between two turns."""
 
+import gc
 import resource
 import socket
 import struct
@@ -13,6 +14,7 @@ import pytest
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from aggregator.downstream.http.connection import SMALL_BYTES, raw
+from aggregator.downstream.http.trip import Trip
 from aggregator.downstream.transport import Received, Related, Undelivered
 from tests.downstream.http.test_trips import (
     ANSWER,
@@ -187,6 +189,23 @@ async def test_a_call_whose_connection_is_reset_is_not_sent_again(
             far.say(said)
         far.reset()
         assert broken(await calls.until_answered())
+
+
+async def test_a_call_whose_connection_was_reset_keeps_nothing_alive(
+    near: list[socket.socket],
+) -> None:
+    async with kept(near) as (calls, far):
+        gc.collect()
+        gc.disable()
+        try:
+            assert calls.put()
+            await far.read()
+            far.reset()
+            assert broken(await calls.until_answered())
+            left = [each for each in gc.get_objects() if isinstance(each, Trip)]
+        finally:
+            gc.enable()
+    assert left == []
 
 
 async def test_an_answer_before_a_reset_is_one_and_no_failure_follows_it(
