@@ -129,6 +129,8 @@ class Trip:
 
     def _in_body(self, body: bytes) -> Answer | None:
         self._body += body
+        if len(self._body) > self._limit:
+            raise _UnusualError
         return _answer(self._body, self._limit) if self.is_over else None
 
     def _in_events(self, body: bytes) -> Answer | None:

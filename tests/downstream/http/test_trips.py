@@ -8,6 +8,7 @@ import anyio
 import pytest
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
+from aggregator.config.values import MAX_MESSAGE_BYTES
 from aggregator.downstream.http.address import Address
 from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.post import READING_OUT
@@ -93,8 +94,9 @@ def answered(number: int) -> Related:
 
 
 @asynccontextmanager
-async def calling(url: str) -> AsyncGenerator[Calling, None]:
-    async with open_endpoint(Address(url)) as endpoint, open_streamable(endpoint) as transport:
+async def calling(url: str, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[Calling, None]:
+    address = Address(url, max_message_bytes=limit)
+    async with open_endpoint(address) as endpoint, open_streamable(endpoint) as transport:
         assert isinstance(transport, Streamable)
         yield Calling(transport)
 
@@ -173,6 +175,17 @@ async def test_a_call_whose_connection_ends_is_not_sent_again(said: bytes) -> No
     assert outcome.may_have_run
     assert outcome.request == 2
     assert [len(visit.pieces) for visit in server.visits] == [2]
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "events"])
+async def test_an_answer_longer_than_a_message_may_be_is_none(*, is_stream: bool) -> None:
+    long = ANSWER.replace(b"[]", b"[]" + b" " * 2000)
+    response = STREAM + event(long) + END if is_stream else whole(long)
+    async with bare(after_one(response)) as server, calling(server.url, limit=2000) as calls:
+        outcome = await twice(calls)
+
+    assert isinstance(outcome, Undelivered)
+    assert "2,000 bytes" in outcome.reason
 
 
 async def test_an_error_of_the_server_is_its_answer() -> None:
