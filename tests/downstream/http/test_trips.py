@@ -27,12 +27,9 @@ PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progr
 
 
 LOOPS = [
-    pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
-    pytest.param(
-        ("asyncio", {"use_uvloop": True}),
-        id="uvloop",
-        marks=pytest.mark.skipif(find_spec("uvloop") is None, reason="it is not installed"),
-    ),
+    pytest.param(("asyncio", {"use_uvloop": name == "uvloop"}), id=name)
+    for name in ("asyncio", "uvloop")
+    if find_spec(name) is not None
 ]
 """Those that can have sockets watched; elsewhere each call has its task."""
 
