@@ -8,7 +8,7 @@ from pydantic_core import CoreSchema, PydanticKnownError
 
 from aggregator.clients import SurfaceChoice
 from aggregator.config.notation import ResultTokens
-from aggregator.config.sheet import Sheet
+from aggregator.config.sheet import Seldom, Sheet
 
 SURFACES: tuple[SurfaceChoice, ...] = get_args(SurfaceChoice)
 
@@ -41,7 +41,7 @@ class _AlsoASurface:
         return {"anyOf": [{"enum": [*SURFACES]}, handler(schema)]}
 
 
-NamedClient = Annotated[ClientForm, BeforeValidator(_surface), _AlsoASurface]
+NamedClient = Annotated[ClientForm, Seldom(ClientForm), BeforeValidator(_surface), _AlsoASurface]
 """A client under its name."""
 
 

@@ -35,7 +35,7 @@ from aggregator.config.notation import (
 )
 from aggregator.config.profile_form import NamedProfile, ProfileName
 from aggregator.config.settings import DriftChoice
-from aggregator.config.sheet import Kinds, Sheet, Words
+from aggregator.config.sheet import Kinds, Seldom, Sheet, Words
 from aggregator.config.tokens_form import AlsoAText, TokensForm, parse_tokens, usable_tokens
 from aggregator.config.values import EraChoice, StartChoice
 
@@ -82,7 +82,7 @@ class ServerForm(Sheet):
     cwd: str | None = Field(
         None, description="Directory to start the program in; by default that of this file."
     )
-    limits: LimitsForm = Field(
+    limits: Annotated[LimitsForm, Seldom(LimitsForm)] = Field(
         LimitsForm.model_construct(),
         description="What the program may use at the most: `memory`, `processes`, `files`.",
     )
@@ -109,7 +109,9 @@ class ServerForm(Sheet):
     proxy: str | None = Field(
         None, description="Proxy to go through; those of the environment are not used."
     )
-    oauth: Annotated[OAuthForm | None, BeforeValidator(parse_login), AlsoABoolean()] = Field(
+    oauth: Annotated[
+        Annotated[OAuthForm, Seldom(OAuthForm)] | None, BeforeValidator(parse_login), AlsoABoolean()
+    ] = Field(
         None,
         description="How to log in to it, where it does not say so itself; false for never.",
     )
@@ -121,7 +123,7 @@ class ServerForm(Sheet):
     always_load: AllOrSome = Field(
         False, description="Tools shown without a search: true, or names or globs."
     )
-    tools: ToolsForm = Field(
+    tools: Annotated[ToolsForm, Seldom(ToolsForm)] = Field(
         ToolsForm.model_construct(),
         description="Which tools are offered (`allow`, `deny`), and what is put right about them "
         "(`rename`, `describe`, `readOnly`).",
@@ -200,7 +202,10 @@ class SettingsForm(Sheet):
         description="Tokens that `auto` measures against.",
     )
     tokens: Annotated[
-        TokensForm | None, BeforeValidator(parse_tokens), AfterValidator(usable_tokens), AlsoAText()
+        Annotated[TokensForm, Seldom(TokensForm)] | None,
+        BeforeValidator(parse_tokens),
+        AfterValidator(usable_tokens),
+        AlsoAText(),
     ] = Field(
         None,
         description="Who counts what definitions cost: `tiktoken:ENCODING`, `tokenizers:FILE`, or "
@@ -245,7 +250,7 @@ class SettingsForm(Sheet):
     stats: bool = Field(
         True, description="Whether calls and searches are counted for `aggregator stats`."
     )
-    audit: AuditForm | None = Field(
+    audit: Annotated[AuditForm, Seldom(AuditForm)] | None = Field(
         None, description="Where each call is written down: `file`, `arguments`, `required`."
     )
     watch: bool = Field(True, description="Whether changes of this file apply while running.")
@@ -269,7 +274,7 @@ class SettingsForm(Sheet):
     clients: dict[str, NamedClient] = Field(
         {}, description="The surface of a client, by name; or its `surface` and `maxResultTokens`."
     )
-    names: Annotated[NamesForm, AfterValidator(told_apart)] = Field(
+    names: Annotated[NamesForm, Seldom(NamesForm), AfterValidator(told_apart)] = Field(
         NamesForm.model_construct(),
         description="Other names for our own tools: `search`, `call`, `callReadOnly`.",
     )

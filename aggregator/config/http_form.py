@@ -13,7 +13,7 @@ from aggregator.config.notation import Globs
 from aggregator.config.profile import Profile
 from aggregator.config.quantities import is_http, is_store
 from aggregator.config.rules import EVERYTHING
-from aggregator.config.sheet import Sheet, Words, problem
+from aggregator.config.sheet import Seldom, Sheet, Words, problem
 
 MAX_PER_MINUTE = 10_000
 MAX_IN_FLIGHT = 10_000
@@ -133,7 +133,7 @@ def checked(form: HttpForm) -> HttpForm:
     return form
 
 
-Door = Annotated[HttpForm, AfterValidator(checked)]
+Door = Annotated[HttpForm, Seldom(HttpForm), AfterValidator(checked)]
 
 
 def unknown_profile(form: HttpForm, profiles: Collection[str]) -> tuple[int, str] | None:

@@ -12,7 +12,7 @@ from aggregator.config.mode import ToolSearchMode
 from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens
 from aggregator.config.profile import Profile
 from aggregator.config.rules import EVERYTHING
-from aggregator.config.sheet import Kinds, Sheet, Words, problem
+from aggregator.config.sheet import Kinds, Seldom, Sheet, Words, problem
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
@@ -89,7 +89,7 @@ class ProfileForm(Sheet):
     )
 
 
-NamedProfile = Annotated[ProfileForm, BeforeValidator(_without_keys)]
+NamedProfile = Annotated[ProfileForm, Seldom(ProfileForm), BeforeValidator(_without_keys)]
 """A profile under its name, with nothing under it if it is to show everything."""
 
 

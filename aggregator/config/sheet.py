@@ -1,10 +1,18 @@
 """What every form of `servers.yaml` has in common."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from aggregator.basics.json import is_array
 from aggregator.config.kinds import EVERY_KIND, FoundKind
@@ -20,8 +28,30 @@ class Sheet(BaseModel):
     """A form whose keys are written in camel case, and which knows no others."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        # Most files have none of most forms, and each takes a millisecond to be made ready.
+        defer_build=True,
     )
+
+
+class Seldom(NamedTuple):
+    """Marks a form inside another as one to be made ready only where somebody has written it."""
+
+    form: type[Sheet]
+
+    def __get_pydantic_core_schema__(
+        self, _source: object, _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.form.model_validate)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        # As a definition it is described once, and referred to.
+        return handler(core_schema.definitions_schema(TypeAdapter(self.form).core_schema, []))
 
 
 def problem(expected: str) -> PydanticCustomError:
