@@ -181,3 +181,19 @@ def test_shows_itself_once_where_it_holds_itself() -> None:
     held.append(Point(1, tags=held))
 
     assert "..." in repr(held[0])
+
+
+def test_what_takes_the_fields_is_known_before_there_is_a_value() -> None:
+    made: Any = frozen(type("Fresh", (Plain,), dict(vars(Plain))))
+
+    assert list(inspect.signature(made).parameters) == ["x", "y", "tags", "secret", "source"]
+    assert made(3).x == 3
+
+
+def test_a_class_whose_first_value_is_of_another_that_inherits_from_it_takes_its_own() -> None:
+    made: Any = frozen(type("Fresh", (Plain,), dict(vars(Plain))))
+    inheriting: Any = type("Inheriting", (made,), {"__slots__": ()})
+
+    assert inheriting(1, 2).y == made(0, 2).y == 2
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        made()
