@@ -48,7 +48,7 @@ OF_LIBRARIES = {
 CHANGED_IN_PLACE = {
     "cli.environment: sys": "where Python itself writes tracebacks and warnings",
     "cli.logs: record": "how a filter of Python 3.11 has less of it written",
-    "config.document: mapping": "what a branch weighs is summed up as it is read",
+    "config.yaml_document: mapping": "what a branch weighs is summed up as it is read",
     "downstream.http.post: message": "one just decoded, that gets the number of its request",
     "downstream.http.post: self._place": "where a stream was left",
     "downstream.http.trips: answer": "one just decoded, that gets the number of its request",

@@ -1,19 +1,15 @@
-"""Read YAML or JSON text into plain values, within bounds, remembering the line of each.
+"""What a file says, as plain values: read from YAML or JSON, within bounds.
 
 Scalars stay the text that was written: whether `8080` or `1.10` is a number is for its key to
 say, and an environment variable must get exactly what the person typed.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
-
-import yaml
-from yaml import events
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from aggregator.basics.frozen import frozen
-from aggregator.config.complaints import Complaint, complaint
+from aggregator.basics.json import is_object, items
 from aggregator.errors import ConfigError
 
 MAX_CHARACTERS = 1 << 20
@@ -29,18 +25,18 @@ Value = str | None | list["Value"] | dict[str, "Value"]
 Location = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
 
-_Loader = Callable[[str], Any]
-
-# Not every build of PyYAML has the parser written in C.
-_FAST_LOADER: _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 
 @frozen(slots=False)
 class Document:
     """What a file says, and where it says it."""
 
     data: Value
-    lines: Mapping[Location, int]
+    find_lines: Callable[[], Mapping[Location, int]]
+
+    @cached_property
+    def lines(self) -> Mapping[Location, int]:
+        """The line of each value."""
+        return self.find_lines()
 
     def line(self, location: Location) -> int:
         """Return the line of a value, or of the nearest thing around it."""
@@ -53,212 +49,78 @@ def read_document(text: str, path: str) -> Document:
     """Return what the text says.
 
     Raises:
-        ConfigError: It is not one document of plain YAML within the bounds.
+        ConfigError: It is not one document of plain YAML, of which JSON is one, within the bounds.
     """
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(path, "is larger than 1 MiB")
+    return _read_json(text, path) or _read_yaml(text, path)
+
+
+def _read_yaml(text: str, path: str) -> Document:
+    # A file of JSON does not wait for what YAML takes, unless something is wrong with it.
+    from aggregator.config.yaml_document import read_yaml  # noqa: PLC0415 - see above
+
+    return read_yaml(text, path)
+
+
+def _read_json(text: str, path: str) -> Document | None:
+    """Return what the text says, if it is JSON of which YAML would make the same."""
+    # Beyond ASCII there are characters that YAML refuses, or takes for the ends of lines; and
+    # what has no more characters than there may be values has no more values.
+    is_plain = text.isascii() and "\x7f" not in text and len(text) <= MAX_VALUES
+    if not is_plain or not text.lstrip().startswith("{"):
+        return None
     try:
-        return _Builder(path, _events(text, _FAST_LOADER)).document()
-    except yaml.YAMLError:
-        # The slower parser explains itself better, and reads JSON's surrogate pairs.
-        return _read_slowly(text, path)
-
-
-def _read_slowly(text: str, path: str) -> Document:
-    # JSON may be indented with tabs, YAML may not; inside JSON text a bare tab is not allowed.
-    plain = text.replace("\t", " ") if text.lstrip().startswith("{") else text
-    try:
-        return _Builder(path, _events(plain, yaml.SafeLoader)).document()
-    except yaml.MarkedYAMLError as error:
-        raise _not_yaml(error, text, path) from None
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        character = f"U+{ord(text[error.position]):04X}"
-        raise ConfigError(path, f"contains the control character {character}", line=line) from None
-
-
-def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
-    parser = loader(text)
-    while parser.check_event():
-        yield parser.get_event()
-
-
-def _not_yaml(error: yaml.MarkedYAMLError, text: str, path: str) -> ConfigError:
-    found = complaint(error)
-    hint = _advice(found, _LINE_BREAK.split(text)[found.line - 1])
-    return ConfigError(path, f"is not valid YAML: {found.problem}", line=found.line, hint=hint)
-
-
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-"""Where lines end for a YAML parser."""
-
-
-def _advice(found: Complaint, written: str) -> str | None:
-    """Return what to do about a parser's complaint about a line."""
-    if "a tab is" in found.problem:
-        return "Indent with spaces"
-    if "${" in written:
-        return 'Inside [ ] and { }, put quotes around "${…}"'
-    if "in quotes" in found.problem:
-        return "Put quotes around text that begins with a special character"
-    if "mapping values" in found.context:
-        return (
-            "Indent keys of one server alike, and put quotes around text that contains a colon "
-            "and a space"
+        found = json.loads(
+            text, object_pairs_hook=_once, parse_int=str, parse_float=str, parse_constant=str
         )
-    return None
+        data = _plain(found, MAX_DEPTH)
+    except (ValueError, RecursionError):
+        return None
+    return Document(data, lambda: _lines(text, path))
 
 
-@frozen(slots=False)
-class _Built:
-    """A value with what it weighs, so that aliases of it can be counted without walking it."""
-
-    value: Value
-    size: int = 1
-    depth: int = 0
-
-
-@dataclass
-class _Mapping:
-    """A mapping being read."""
-
-    data: dict[str, Value] = field(default_factory=dict[str, Value])
-    merges: list[Value] = field(default_factory=list[Value])
-    size: int = 1
-    depth: int = 0
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a mapping of which each key is written once, and none merges another into it."""
+    data = dict(pairs)
+    if len(data) < len(pairs) or "<<" in data:
+        raise ValueError
+    return data
 
 
-class _Builder:
-    """Builds values from parser events, and refuses what is out of bounds as soon as it is seen."""
+def _plain(value: object, depth: int) -> Value:
+    """Return what JSON says as YAML would, with as many levels inside of it as a depth.
 
-    def __init__(self, path: str, stream: Iterator[events.Event]) -> None:
-        self._path = path
-        self._stream = stream
-        self._anchors: dict[str, _Built] = {}
-        self._lines: dict[Location, int] = {(): 1}
-        self._values = 0
+    Raises:
+        ValueError: It is not allowed.
+    """
+    if value is None or isinstance(value, bool):
+        return None if value is None else str(value).lower()
+    if isinstance(value, str):
+        return _text(value)
+    if not depth:
+        raise ValueError
+    if is_object(value):
+        return {_text(key): _plain(each, depth - 1) for key, each in value.items()}
+    return [_plain(each, depth - 1) for each in items(value)]
 
-    def document(self) -> Document:
-        next(self._stream)  # the start of the stream
-        if not isinstance(next(self._stream), events.DocumentStartEvent):
-            self._refuse("is empty", None, "Begin with `servers:`")
-        data = self._value(next(self._stream), ()).value
-        next(self._stream)  # the end of the document
-        following = next(self._stream)
-        if isinstance(following, events.DocumentStartEvent):
-            self._refuse("contains more than one document", following, "Remove the `---`")
-        return Document(data, self._lines)
 
-    def _value(self, event: events.Event, location: Location) -> _Built:
-        self._lines.setdefault(location, _line(event))
-        if isinstance(event, events.AliasEvent):
-            return self._alias(event, location)
-        if getattr(event, "tag", None) is not None:
-            self._refuse("uses a YAML tag; tags are not supported", event)
-        built = self._anchorless(event, location)
-        anchor = getattr(event, "anchor", None)
-        if anchor is not None:
-            self._anchors[anchor] = built
-        return built
+def _text(written: str) -> str:
+    # What has half of a character in it cannot be encoded.
+    if b"\0" in written.encode():
+        raise ValueError
+    return written
 
-    def _anchorless(self, event: events.Event, location: Location) -> _Built:
-        self._count(1, event)
-        if isinstance(event, events.ScalarEvent):
-            return _Built(self._scalar(event))
-        self._check_depth(len(location) + 1, event)
-        is_list = isinstance(event, events.SequenceStartEvent)
-        return self._sequence(location) if is_list else self._mapping(location)
 
-    def _alias(self, event: events.AliasEvent, location: Location) -> _Built:
-        built = self._anchors.get(event.anchor or "")
-        if built is None:
-            self._refuse(f"refers to `*{event.anchor}`, which is not defined above", event)
-        self._count(built.size, event)
-        self._check_depth(len(location) + built.depth, event)
-        return built
-
-    def _scalar(self, event: events.ScalarEvent) -> str | None:
-        if event.implicit[0] and event.value in {"", "~", "null", "Null", "NULL"}:
-            return None
-        text = event.value
-        if "\0" in text:
-            self._refuse("contains a NUL character", event)
-        try:
-            # JSON writes characters beyond the basic plane as two halves.
-            return text.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeDecodeError:
-            self._refuse("contains half of a character", event)
-
-    def _sequence(self, location: Location) -> _Built:
-        data: list[Value] = []
-        size, depth = 1, 0
-        while not isinstance(event := next(self._stream), events.SequenceEndEvent):
-            item = self._value(event, (*location, len(data)))
-            data.append(item.value)
-            size, depth = size + item.size, max(depth, item.depth)
-        return _Built(data, size, depth + 1)
-
-    def _mapping(self, location: Location) -> _Built:
-        mapping = _Mapping()
-        while not isinstance(event := next(self._stream), events.MappingEndEvent):
-            self._pair(mapping, event, location)
-        for merged in mapping.merges:
-            self._merge(mapping.data, merged, location)
-        return _Built(mapping.data, mapping.size, mapping.depth + 1)
-
-    def _pair(self, mapping: _Mapping, event: events.Event, location: Location) -> None:
-        key = self._key(event)
-        here = (*location, key)
-        if key in mapping.data:
-            first = self._lines[here]
-            self._refuse(f"`{dotted(here)}` is defined twice, first on line {first}", event)
-        self._lines[here] = _line(event)
-        item = self._value(next(self._stream), here)
-        mapping.size += item.size
-        mapping.depth = max(mapping.depth, item.depth)
-        if key == "<<":
-            mapping.merges.extend(item.value if isinstance(item.value, list) else [item.value])
-        else:
-            mapping.data[key] = item.value
-
-    def _key(self, event: events.Event) -> str:
-        if not isinstance(event, events.ScalarEvent) or event.tag is not None:
-            self._refuse("has a key that is not plain text", event)
-        # An empty one is for whoever knows what it should have been.
-        return self._scalar(event) or event.value
-
-    def _merge(self, data: dict[str, Value], merged: Value, location: Location) -> None:
-        if not isinstance(merged, dict):
-            raise ConfigError(
-                self._path,
-                "`<<` needs a mapping, or a list of mappings",
-                line=self._lines[(*location, "<<")],
-            )
-        for key, value in merged.items():
-            data.setdefault(key, value)
-
-    def _count(self, size: int, event: events.Event) -> None:
-        self._values += size
-        if self._values > MAX_VALUES:
-            self._refuse(f"holds more than {MAX_VALUES:,} values", event)
-
-    def _check_depth(self, depth: int, event: events.Event) -> None:
-        if depth > MAX_DEPTH:
-            self._refuse(f"is nested more than {MAX_DEPTH} levels deep", event)
-
-    def _refuse(
-        self, problem: str, event: events.Event | None, hint: str | None = None
-    ) -> NoReturn:
-        line = _line(event) if event else None
-        raise ConfigError(self._path, problem, line=line, hint=hint)
+def _lines(text: str, path: str) -> Mapping[Location, int]:
+    try:
+        return _read_yaml(text, path).lines
+    except ConfigError:
+        # JSON may have line breaks where YAML may not: then the file is all that is known.
+        return {(): 1}
 
 
 def dotted(location: Location) -> str:
     """Return a location as people write it: `servers.notes.args[0]`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
     return "".join(steps).removeprefix(".")
-
-
-def _line(event: events.Event) -> int:
-    """Return the line of the file an event is on; the first for one that does not say."""
-    return event.start_mark.line + 1 if event.start_mark else 1
