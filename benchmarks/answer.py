@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.names import Lookup, ServerName
 from aggregator.search.index import Index
-from aggregator.toolsearch import View, parse_search, search, tell
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.answer import tell
+from aggregator.toolsearch.find import search
+from aggregator.toolsearch.view import View
 from benchmarks.retrieval import Tool, entries, evaluation
 
 

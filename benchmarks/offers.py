@@ -22,10 +22,13 @@ from aggregator.fleet.annex import Annex
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName, plain_name
 from aggregator.search.index import Index
-from aggregator.toolsearch import SearchRequest, View, parse_search, search, tell
+from aggregator.toolsearch import SearchRequest, parse_search
+from aggregator.toolsearch.answer import tell
 from aggregator.toolsearch.beside import Shown
+from aggregator.toolsearch.find import search
 from aggregator.toolsearch.offers import OFFER_KINDS
 from aggregator.toolsearch.offers.skills import Skill
+from aggregator.toolsearch.view import View
 from benchmarks.retrieval import entries, evaluation
 
 Tool = Mapping[str, Any]

@@ -18,14 +18,10 @@ from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.exposure import visible
 from aggregator.names import Lookup, ServerName, prefixes, qualify
 from aggregator.search.index import Index
-from aggregator.toolsearch import (
-    View,
-    definitions,
-    instructions,
-    parse_search,
-    search,
-    tell,
-)
+from aggregator.toolsearch import definitions, instructions, parse_search
+from aggregator.toolsearch.answer import tell
+from aggregator.toolsearch.find import search
+from aggregator.toolsearch.view import View
 from benchmarks.measure import report
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "retrieval"

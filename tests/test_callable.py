@@ -11,7 +11,9 @@ from aggregator.downstream.intake import take_in
 from aggregator.exposure import Surface, visible
 from aggregator.names import Lookup, ServerName, prefixes
 from aggregator.search.index import Index
-from aggregator.toolsearch import View, parse_search, search
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.find import search
+from aggregator.toolsearch.view import View
 
 words = st.text(st.sampled_from("abcXY_-. \u00e9\u4e2d"), min_size=1, max_size=60)
 catalogs = st.dictionaries(words, st.lists(words, max_size=6), min_size=1, max_size=4)

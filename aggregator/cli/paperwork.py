@@ -10,8 +10,10 @@ from aggregator.config.settings import MAX_RESULTS
 from aggregator.downstream.intake import Admitted, entries_of
 from aggregator.fleet.now import Now
 from aggregator.search.index import Index
-from aggregator.toolsearch import View, parse_search, search
+from aggregator.toolsearch import parse_search
 from aggregator.toolsearch.facts import facts
+from aggregator.toolsearch.find import search
+from aggregator.toolsearch.view import View
 
 NOT_WRITTEN_DOWN = "`servers.lock` does not say what it offers; `aggregator lock` writes it down"
 

@@ -21,7 +21,7 @@ from aggregator.config.settings import DEFINED_RESULTS, MAX_RESULTS
 from aggregator.errors import ConfigError
 from aggregator.names import RESERVED
 from aggregator.records.inspection import TOOLS_URI
-from aggregator.toolsearch import EXPLAIN
+from aggregator.toolsearch.facts import EXPLAIN
 
 FILE = "searches.yaml"
 """The file, beside `servers.yaml`."""

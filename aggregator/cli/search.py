@@ -13,7 +13,9 @@ from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.unready import status_of
 from aggregator.config.settings import MAX_RESULTS
 from aggregator.names import RESERVED, ServerName
-from aggregator.toolsearch import EXPLAIN, asked_of, parse_search
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.concern import asked_of
+from aggregator.toolsearch.facts import EXPLAIN
 
 PATIENCE = 5.0
 """Seconds that are given to what tools mean, where the extra for that is installed."""

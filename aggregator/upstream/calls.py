@@ -26,14 +26,9 @@ from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import command
 from aggregator.names import Ambiguous, ServerName, ToolName
 from aggregator.search.repair import nearest
-from aggregator.toolsearch import (
-    CallRequest,
-    Problem,
-    conform,
-    parse_call,
-    unfit,
-)
+from aggregator.toolsearch import CallRequest, Problem, conform, parse_call
 from aggregator.toolsearch.offers import called
+from aggregator.toolsearch.refusal import unfit
 from aggregator.upstream.forwarding import Forward, Forwarding
 from aggregator.upstream.listing import budget, profile_of
 from aggregator.upstream.logging_in import LoggingIn

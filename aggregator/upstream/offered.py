@@ -18,9 +18,10 @@ from aggregator.fleet.now import Now
 from aggregator.names import ToolName
 from aggregator.records.inspection import LOCK_URI
 from aggregator.search.repair import nearest
-from aggregator.toolsearch import CallRequest, conform, unfit
+from aggregator.toolsearch import CallRequest, conform
 from aggregator.toolsearch.offers import OfferKind, called, is_one_word, prompt_definition, split
 from aggregator.toolsearch.offers.skills import MAIN, Skill, SkillFileError, front_matter, read_file
+from aggregator.toolsearch.refusal import unfit
 from aggregator.toolsearch.wording import compact, listed, one_line
 from aggregator.upstream.forwarding import Forward, Forwarding
 from aggregator.upstream.listing import budget, profile_of

@@ -16,17 +16,12 @@ from aggregator.fleet.starting import GRACE
 from aggregator.names import ServerName
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords, Query
-from aggregator.toolsearch import (
-    EXPLAIN,
-    Found,
-    SearchRequest,
-    View,
-    asked_of,
-    awaited,
-    parse_search,
-    searching,
-    tell,
-)
+from aggregator.toolsearch import SearchRequest, parse_search
+from aggregator.toolsearch.answer import tell
+from aggregator.toolsearch.concern import asked_of, awaited
+from aggregator.toolsearch.facts import EXPLAIN
+from aggregator.toolsearch.find import Found, searching
+from aggregator.toolsearch.view import View
 from aggregator.upstream.calls import withheld
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import (

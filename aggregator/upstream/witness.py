@@ -24,7 +24,8 @@ from aggregator.records.events import (
     Stream,
 )
 from aggregator.secrecy import Redaction
-from aggregator.toolsearch import CallRequest, Found, Result
+from aggregator.toolsearch import CallRequest
+from aggregator.toolsearch.find import Found, Result
 from aggregator.upstream.request import Request
 
 MAX_TEXT = 200

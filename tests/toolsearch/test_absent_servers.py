@@ -3,7 +3,8 @@
 import pytest
 
 from aggregator.catalog import Failed, Pending, Phase
-from aggregator.toolsearch import awaited, parse_search
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.concern import awaited
 from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.test_answers import ALL
 from tests.toolsearch.views import SLACK, ask, view_of

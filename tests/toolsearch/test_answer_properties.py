@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.catalog import Failed, Pending
-from aggregator.toolsearch import parse_search, unfit
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.refusal import unfit
 from tests.toolsearch.test_arguments import JSON, KEYS
 from tests.toolsearch.test_conform import SCHEMAS
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, answer, ask, entry_of, ready, tool, view_of

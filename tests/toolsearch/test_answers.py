@@ -5,7 +5,9 @@ import pytest
 
 from aggregator.catalog import Changes, Failed, Pending
 from aggregator.names import ServerName, ToolName
-from aggregator.toolsearch import parse_search, search, tell
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.answer import tell
+from aggregator.toolsearch.find import search
 from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, ask, names, ready, text, tool, view_of
 

@@ -8,7 +8,10 @@ from aggregator.catalog import Catalog, Ready, ToolEntry
 from aggregator.catalog.lock import Drift, Kind
 from aggregator.names import Lookup, ServerName, ToolName
 from aggregator.search.index import Index
-from aggregator.toolsearch import View, parse_search, search, tell
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.answer import tell
+from aggregator.toolsearch.find import search
+from aggregator.toolsearch.view import View
 from tests.toolsearch.views import ask, ready, tool, view_of
 from tests.work import calls
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.toolsearch import unfit
+from aggregator.toolsearch.refusal import unfit
 from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.views import ask, entry_of, ready, text, tool, view_of
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from aggregator.basics.effort import Effort
 from aggregator.downstream.intake import admit
-from aggregator.toolsearch import View, conform, parse_search, unfit
+from aggregator.toolsearch import conform, parse_search
+from aggregator.toolsearch.refusal import unfit
+from aggregator.toolsearch.view import View
 from tests.toolsearch.views import answer, ask, entry_of, ready, view_of
 from tests.work import BOUND, calls, slow
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from aggregator.search.nearness import Nearness, Roster
 from aggregator.search.query import Keywords
-from aggregator.toolsearch import View, parse_search
+from aggregator.toolsearch import parse_search
+from aggregator.toolsearch.view import View
 from tests.toolsearch.views import EMAIL, GITHUB, SLACK, answer, ready, tool, view_of
 
 VIEW = view_of({"slack": SLACK, "github": GITHUB, "email": EMAIL})

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.catalog import Failed, Pending, Ready
-from aggregator.toolsearch import conform, unfit
+from aggregator.toolsearch import conform
+from aggregator.toolsearch.refusal import unfit
 from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.views import ask, entry_of, ready, tool, view_of
 

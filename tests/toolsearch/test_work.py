@@ -7,15 +7,11 @@ import pytest
 
 from aggregator.catalog import Pending
 from aggregator.names import Lookup, ServerName, ToolName, plain_server
-from aggregator.toolsearch import (
-    SearchRequest,
-    View,
-    awaited,
-    parse_search,
-    search,
-    searching,
-    tell,
-)
+from aggregator.toolsearch import SearchRequest, parse_search
+from aggregator.toolsearch.answer import tell
+from aggregator.toolsearch.concern import awaited
+from aggregator.toolsearch.find import search, searching
+from aggregator.toolsearch.view import View
 from tests.toolsearch.views import ready, text, tool, view_of
 from tests.work import TURN_BOUND, calls, longest_turn
 

@@ -7,7 +7,10 @@ from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Ready, ServerState, ToolEntry
 from aggregator.names import Lookup, ServerName, ToolName, prefixes, qualify
 from aggregator.search.index import Index
-from aggregator.toolsearch import Answer, SearchRequest, View, parse_search, search, tell
+from aggregator.toolsearch import SearchRequest, parse_search
+from aggregator.toolsearch.answer import Answer, tell
+from aggregator.toolsearch.find import search
+from aggregator.toolsearch.view import View
 
 
 def tool(name: str, description: str = "", **properties: Any) -> dict[str, Any]:

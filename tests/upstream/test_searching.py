@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from aggregator.config import Settings
-from aggregator.toolsearch import EXPLAIN
+from aggregator.toolsearch.facts import EXPLAIN
 from aggregator.upstream.server import Upstream
 from tests.peers import ERAS, Era, Peer, aggregating, connect_to, ready, text_of, visiting
 
