@@ -2,8 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import field
-from math import ceil
-from statistics import fmean
+from math import ceil, fsum
 
 from aggregator.basics.frozen import frozen
 from aggregator.catalog.entries import ToolEntry
@@ -27,7 +26,7 @@ class Scale:
     @classmethod
     def of(cls, counted: Mapping[ServerName, float], *, is_growing: bool) -> "Scale":
         """Return what follows from what was counted for everything else."""
-        usual = fmean(counted.values()) if counted else CHARACTERS_PER_TOKEN
+        usual = fsum(counted.values()) / len(counted) if counted else CHARACTERS_PER_TOKEN
         return cls(dict(counted), usual, is_growing)
 
     def awaits(self, servers: Iterable[ServerName]) -> bool:

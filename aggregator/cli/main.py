@@ -4,9 +4,8 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module
 
 from aggregator import __version__
@@ -56,8 +55,8 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
         arguments = [*arguments[1:2], "--help"]
     first = arguments[0] if arguments else "--help"
     if not first.startswith("-") and first not in COMMANDS:
-        close = get_close_matches(first, COMMANDS, 1)
-        hint = f"Did you mean `{close[0]}`?" if close else "`aggregator --help` lists the commands"
+        close = _nearest(first, COMMANDS)
+        hint = f"Did you mean `{close}`?" if close else "`aggregator --help` lists the commands"
         raise CommandError(f"there is no command `{first}`", hint, ExitStatus.USAGE)
     if first.startswith("--") and first not in ("--help", "--version"):
         raise CommandError(
@@ -107,8 +106,14 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
     parser = argparse.ArgumentParser()
     COMMANDS[options.command].add_options(parser)
     known = re.findall(r"--[a-z][a-z-]+", parser.format_usage())
-    close = get_close_matches(strange.partition("=")[0], known, 1)
-    return f"Did you mean `{close[0]}`?" if close else usage
+    close = _nearest(strange.partition("=")[0], known)
+    return f"Did you mean `{close}`?" if close else usage
+
+
+def _nearest(typed: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415 - who mistypes nothing does not need it
+
+    return next(iter(get_close_matches(typed, known, 1)), None)
 
 
 def _command(options: argparse.Namespace) -> Run:
