@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -330,10 +331,15 @@ async def _hasten_after_first_list(fleet: Fleet, server: Upstream) -> None:
     garbage.give_back()
     # A thread or a file that cannot be had now is no reason to end: the first search tries again.
     with suppress(OSError, RuntimeError, ImportError):
-        # The first list does not wait for what only searches take.
-        from aggregator.search.index import warm_up  # noqa: PLC0415 - see above
+        await to_thread.run_sync(_prepare_for_searches)
 
-        await to_thread.run_sync(warm_up)
+
+def _prepare_for_searches() -> None:
+    # The first list does not wait for what only searches take.
+    from aggregator.search.index import warm_up  # noqa: PLC0415 - see above
+
+    warm_up()
+    import_module("aggregator.upstream.searching")
 
 
 async def _learn(fleet: Fleet, stats: Path, config: Path) -> None:

@@ -1,6 +1,6 @@
 """A search, from the client's arguments to the answer, in the order its surface asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import command
 from aggregator.fleet.starting import GRACE
 from aggregator.names import ServerName
+from aggregator.records.events import Answer
 from aggregator.search.nearness import Nearness
 from aggregator.search.query import Keywords, Query
 from aggregator.toolsearch import SearchRequest, parse_search
@@ -66,7 +67,8 @@ class Searching:
             # What the client has listed in the meantime decides how it is told to call.
             view = _with_client(view, now, conversation)
         result = _answer(conversation, found, view)
-        self._witness.see_search(request, found, len(result["content"][0]["text"]), began)
+        length = len(result["content"][0]["text"])
+        self._witness.see_search(request, _told(found), asked.offset, length, began)
         if profile_of(now, conversation).shows_whole_result:
             # Its model would read the same facts twice.
             del result["_meta"]
@@ -126,6 +128,15 @@ class Searching:
             shown=shown_to(now, conversation, pane.annex),
         )
         return _with_client(view, now, conversation)
+
+
+def _told(found: Found) -> Iterator[Answer]:
+    """Yield what each query found."""
+    for each in found.results:
+        if not each.overview:
+            yield Answer(
+                each.query.text, tuple(entry.name for entry in each.entries), len(each.offers)
+            )
 
 
 def _read(request: Request) -> SearchRequest:

@@ -52,7 +52,6 @@ from aggregator.upstream.request import Request
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.results.guard import Guard
 from aggregator.upstream.results.kept import KeptResults
-from aggregator.upstream.searching import Searching
 from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.visitor import Visitor
@@ -118,7 +117,6 @@ class Upstream(Server[Any]):
         )
         self._expresses: dict[str | None, Express] = {}
         """What takes plain calls out of each stream."""
-        self._searching = Searching(fleet, self._witness)
         outlooks = Outlooks(fleet.panes, invites=logins is not None)
         self._recollection = recollection
         self._guests = Guests(
@@ -304,9 +302,12 @@ class Upstream(Server[Any]):
         return answer
 
     async def _search(self, request: Request) -> dict[str, Any]:
+        # The first list does not wait for what only searches take.
+        from aggregator.upstream.searching import Searching  # noqa: PLC0415 - see above
+
         conversation = request.conversation
         before = conversation.loaded
-        result = await self._searching.search(request)
+        result = await Searching(self.fleet, self._witness).search(request)
         self._recollection.note(conversation)
         if conversation.loaded != before:
             conversation.share(conversation.loaded)

@@ -1,8 +1,9 @@
 """Tells of what clients do: each call, each search, each list."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from itertools import islice
 from typing import Self
 
 import anyio
@@ -25,7 +26,6 @@ from aggregator.records.events import (
 )
 from aggregator.secrecy import Redaction
 from aggregator.toolsearch import CallRequest
-from aggregator.toolsearch.find import Found, Result
 from aggregator.upstream.request import Request
 
 MAX_TEXT = 200
@@ -87,19 +87,23 @@ class Witness:
     def see_search(
         self,
         request: Request,
-        found: Found,
+        answers: Iterator[Answer],
+        offset: int,
         characters: int,
         began: float,
     ) -> None:
-        """Tell what was searched and found."""
+        """Tell what was searched and found, of which nothing is looked at where nobody listens."""
         if self._stream.is_heard:
-            told = [each for each in found.results if not each.overview]
+            told = tuple(
+                each._replace(query=_short(each.query, self._redact))
+                for each in islice(answers, MAX_QUERIES)
+            )
             self._stream.tell(
                 Searched(
                     time.time(),
                     origin_of(request, self._stream),
-                    tuple(_answer(each, self._redact) for each in told[:MAX_QUERIES]),
-                    found.request.offset,
+                    told,
+                    offset,
                     characters,
                     request.now.catalog.scale.tokens_of_text(characters),
                     anyio.current_time() - began,
@@ -185,11 +189,6 @@ def origin_of(request: Request, stream: Stream) -> Origin:
         party = repr((stream.name, request.caller.party)).encode()
         session = f"{stream.name}-{sha256(party).hexdigest()[:12]}"
     return Origin(client, session, profile, identity.name, identity.issuer)
-
-
-def _answer(result: Result, redact: Callable[[], Redaction]) -> Answer:
-    found = tuple(entry.name for entry in result.entries)
-    return Answer(_short(result.query.text, redact), found, len(result.offers))
 
 
 def _short(text: str, redact: Callable[[], Redaction]) -> str:

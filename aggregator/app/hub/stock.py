@@ -15,6 +15,7 @@ MODULES = (
     "rapidfuzz.fuzz",
     "rapidfuzz.process",
     "rapidfuzz.utils",
+    "aggregator.config.yaml_document",
     "aggregator.downstream.http.reach",
     "aggregator.downstream.login.place",
     "aggregator.records.auditing",
@@ -22,6 +23,7 @@ MODULES = (
     "aggregator.records.stats",
     "aggregator.search.index",
     "aggregator.search.pattern",
+    "aggregator.upstream.searching",
 )
 """What is loaded late elsewhere, so that a start is quick."""
 
