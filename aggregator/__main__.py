@@ -18,8 +18,10 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _leave)
 
 from aggregator.entry import enter  # noqa: E402 - see above
+from aggregator.entry.stack import roomy  # noqa: E402 - see above
 
 
+@roomy
 def run() -> None:
     """Run the command that was typed, and leave with its exit status."""
     arguments = sys.argv[1:]
