@@ -67,12 +67,14 @@ class Effort:
 
     def spend(self, steps: int = 1) -> bool:
         """Take some steps, and say whether there were as many left."""
-        if self._whole is not None and self._left > 0:
-            self._whole.spend(min(steps, self._left))
-        self._left -= steps
-        if self._left < 0:
-            self.fall_short()
-        return self._left >= 0
+        left = self._left
+        if steps:
+            self._left = left - steps
+            if left < steps:
+                self.fall_short()
+            if left > 0 and self._whole is not None:
+                self._whole.spend(min(left, steps))
+        return left >= steps
 
     def copy(self, characters: int) -> bool:
         """Take as many steps as it costs to copy a text."""

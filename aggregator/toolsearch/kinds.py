@@ -1,10 +1,10 @@
 """The type of an argument in a few words, where words are enough."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 from aggregator.basics.effort import Effort
-from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_array, is_object
 from aggregator.toolsearch.schema import (
     Json,
@@ -28,8 +28,10 @@ _BEYOND_WORDS = frozenset({
 })  # fmt: skip
 
 
-@frozen
-class Place:
+_NOWHERE: Mapping[str, str] = MappingProxyType({})
+
+
+class Place(NamedTuple):
     """Where in a schema we are."""
 
     root: Schema
@@ -38,7 +40,7 @@ class Place:
     path: str = ""
     """The parameter this is, or is inside of."""
     depth: int = 0
-    inside: Mapping[str, str] = field(default_factory=dict[str, str])
+    inside: Mapping[str, str] = _NOWHERE
     """The references followed to get here, and the parameter each was met at."""
     chosen: bool = False
     """Is this one of several alternatives?"""
@@ -46,11 +48,11 @@ class Place:
     def within(self, schema: Schema) -> "Place":
         """Return the place inside of what a schema refers to."""
         target = reference(schema)
-        return replace(self, inside={**self.inside, target: self.path}) if target else self
+        return self._replace(inside={**self.inside, target: self.path}) if target else self
 
     def deeper(self, step: str = "") -> "Place":
         """Return the place one level further in."""
-        return replace(self, depth=self.depth + 1, path=self.path + step)
+        return self._replace(depth=self.depth + 1, path=self.path + step)
 
 
 def kind(schema: Json, place: Place) -> str | None:
@@ -82,6 +84,8 @@ def inner_object(schema: Json, place: Place) -> tuple[Schema, Place] | None:
     if is_object(items := known.get("items")):
         return inner_object(items, here.deeper("[]"))
     options = () if place.chosen else alternatives(known)
+    if not options:
+        return None
     place.effort.gather(len(options))
     inside = _option(here)
     inner = (inner_object(each, inside) for each in options if not place.effort.is_spent)
@@ -107,7 +111,7 @@ def _unlisted(schema: Schema, place: Place) -> str | None:
 
 
 def _option(place: Place) -> Place:
-    return replace(place.deeper(), chosen=True)
+    return place.deeper()._replace(chosen=True)
 
 
 def _choice(options: Sequence[Json], place: Place) -> str | None:
@@ -153,6 +157,8 @@ def _one(name: str, schema: Schema, place: Place) -> str | None:
             return items and (f"({items})[]" if " " in items else f"{items}[]")
         case "object":
             return _object(schema, place)
+        case "string" | "integer" | "number" | "boolean" | "null" | "any":
+            return name
         case _:
             return one_line(name, 40)
 

@@ -7,7 +7,6 @@ schema itself stands on the line.
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from aggregator.basics.effort import Effort
@@ -36,6 +35,7 @@ _CONSTRAINTS = (
     "minProperties", "maxProperties",
 )  # fmt: skip
 """What limits a value in a way that words can say."""
+_LIMITING = frozenset(_CONSTRAINTS)
 _ALL_TOGETHER = frozenset({
     "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "patternProperties", "propertyNames",
     "dependencies", "dependentRequired", "dependentSchemas", "minProperties", "maxProperties",
@@ -96,7 +96,7 @@ def _property_lines(
 ) -> Iterator[str]:
     """Yield the line of one property, and the lines of what is inside of it."""
     shown = name if _PLAIN_NAME.fullmatch(name) else one_line(compact(name), 100)
-    here = replace(place, path=f"{place.path}.{shown}" if place.path else shown, depth=0)
+    here = place._replace(path=f"{place.path}.{shown}" if place.path else shown, depth=0)
     known = resolved(as_object(schema), place.root, place.effort)
     inner = inner_object(schema, here)
     told = kind(schema, here) if not inner or place.depth + 1 < MAX_DEPTH else None
@@ -105,7 +105,7 @@ def _property_lines(
     about = one_line(said, detail.parameter) if isinstance(said, str) else ""
     yield f"{'  ' * place.depth}- {shown} ({traits})" + (f": {about}" if about else "")
     if told and inner and place.depth + 1 < detail.depth:
-        under = replace(inner[1], depth=place.depth + 1, chosen=False)
+        under = inner[1]._replace(depth=place.depth + 1, chosen=False)
         yield from _object_lines(inner[0], under, detail)
 
 
@@ -140,7 +140,8 @@ def _limits(schema: Schema, place: Place) -> Iterator[str]:
 def _constraints(schema: Schema, place: Place) -> Iterator[str]:
     if place.effort.spend():
         known = resolved(schema, place.root, place.effort)
-        yield from (_said(each, known, place.effort) for each in _CONSTRAINTS if each in known)
+        if not _LIMITING.isdisjoint(known):
+            yield from (_said(each, known, place.effort) for each in _CONSTRAINTS if each in known)
 
 
 def _said(keyword: str, schema: Schema, effort: Effort) -> str:

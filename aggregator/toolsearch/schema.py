@@ -29,6 +29,8 @@ def resolved(schema: Schema, root: Schema, effort: Effort) -> Schema:
     Nothing is ever fetched: a reference to anywhere else, to nothing or round in a circle is left
     as it is, and so is one that there is no effort left for.
     """
+    if "$ref" not in schema:
+        return schema
     followed: list[str] = []
     while (target := reference(schema)) is not None and len(followed) < MAX_HOPS:
         found = pointed(target, root)
