@@ -61,6 +61,11 @@ class Effort:
         """Whether something was left undone for want of steps, here or in a part."""
 
     @property
+    def left(self) -> int:
+        """The steps that may still be taken."""
+        return max(self._left, 0)
+
+    @property
     def is_spent(self) -> bool:
         """Whether more was to be done than there were steps for, once and for all."""
         return self._left < 0

@@ -17,6 +17,7 @@ from aggregator.toolsearch.schema import (
     resolved,
     type_names,
 )
+from aggregator.toolsearch.shelf import Shelf
 from aggregator.toolsearch.wording import CUT, compact, fitting, one_line, printable
 
 FULL = Detail(description=1000, parameter=400)
@@ -28,6 +29,8 @@ FLAT = Detail(description=120, parameter=0, depth=1)
 LEAST = Detail(description=0, parameter=0, depth=1, values=40)
 """For a tool whose parameters have more values than an answer has room."""
 SMALL = (COMPACT, BARE, FLAT, LEAST)
+
+_signatures = Shelf[str]()
 
 MAX_SIGNATURE = 300
 """Characters of a tool told on one line."""
@@ -77,6 +80,16 @@ def squeezed(
 
 def signature(entry: ToolEntry, effort: Effort) -> str:
     """Return a tool on one line: its parameters with their types, and what it does."""
+    if (known := _signatures.find(entry, None, 0, effort)) is not None:
+        return known
+    before = effort.left
+    text = _signature(entry, effort)
+    if effort.is_spent:
+        return text
+    return _signatures.keep(entry, None, text, length=0, steps=before - effort.left)
+
+
+def _signature(entry: ToolEntry, effort: Effort) -> str:
     shown: list[str] = []
     for text in _signed(entry.input_schema, effort):
         if sum(map(len, shown)) + len(text) > MAX_SIGNATURE:

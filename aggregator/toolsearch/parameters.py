@@ -22,6 +22,7 @@ from aggregator.toolsearch.schema import (
     required,
     resolved,
 )
+from aggregator.toolsearch.shelf import Shelf
 from aggregator.toolsearch.wording import CUT, compact, listed, one_line
 
 MAX_REFERRED = 50
@@ -41,6 +42,7 @@ _ALL_TOGETHER = frozenset({
     "dependencies", "dependentRequired", "dependentSchemas", "minProperties", "maxProperties",
 })  # fmt: skip
 """What a schema says of all arguments together."""
+_told = Shelf[list[str]]()
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]{0,99}")
 
 
@@ -59,6 +61,17 @@ class Detail(NamedTuple):
 
 def parameter_lines(schema: Schema, detail: Detail, room: int, effort: Effort) -> list[str]:
     """Return the lines that say what arguments a tool takes, one too many if there is no room."""
+    if (known := _told.find(schema, detail, room, effort)) is not None:
+        return known
+    before = effort.left
+    lines = _lines(schema, detail, room, effort)
+    length = sum(len(line) + 1 for line in lines)
+    if not lines or length > room or effort.is_spent:
+        return lines
+    return _told.keep(schema, detail, lines, length=length, steps=before - effort.left)
+
+
+def _lines(schema: Schema, detail: Detail, room: int, effort: Effort) -> list[str]:
     top = resolved(schema, schema, effort)
     lines = list(_taken(_object_lines(top, Place(schema, effort), detail), room))
     if together := {key: top[key] for key in top if key in _ALL_TOGETHER}:
