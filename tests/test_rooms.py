@@ -246,6 +246,8 @@ def test_serving_over_stdio_imports_nothing_it_does_not_need() -> None:
     program = (
         "import sys, aggregator.cli.serve\n"
         "heavy = {'rapidfuzz', 'jsonschema', 'ruamel', 'tomlkit', 'rich', 'uvloop', 'trio'}\n"
+        "heavy |= {'difflib', 'statistics', 'yaml', 'aggregator.upstream.searching'}\n"
+        "heavy |= {'aggregator.toolsearch.answer', 'aggregator.search.index'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(
