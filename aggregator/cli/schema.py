@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from aggregator.cli.environment import Environment, ExitStatus
-from aggregator.config.form import FileForm
+from aggregator.config.file_form import FileForm
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The one that every editor knows."""

@@ -1,12 +1,11 @@
 """The keys of `servers.yaml`, what each may hold, and what each is for."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
 )
 
@@ -43,6 +42,8 @@ ONLY_FOR_PROGRAMS = ("args", "env", "envFile", "inheritEnv", "cwd", "limits", "d
 """Keys that mean nothing beside `url`."""
 ONLY_FOR_ADDRESSES = ("headers", "caFile", "clientCert", "clientKey", "proxy", "oauth")
 """Keys that mean nothing beside `command`."""
+SECTIONS = ("servers", "mcpServers")
+"""Keys that servers stand under."""
 
 
 class ToolsForm(Sheet):
@@ -288,20 +289,11 @@ class SettingsForm(Sheet):
     )
 
 
-class FileForm(SettingsForm):
-    """The whole file: the servers behind the aggregator, and how it treats them and its clients."""
-
-    # Only ever described, not filled in: each server is, with variables of its own.
-    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=True)
-
-    servers: dict[str, ServerForm] = Field(
-        {}, description="The servers, by the names their tools are prefixed with."
-    )
-    mcp_servers: dict[str, dict[str, Any]] = Field(
-        {}, description="Servers as they are written in the configurations of clients."
-    )
-
-
 def keys(form: type[BaseModel]) -> tuple[str, ...]:
     """Return the keys of a form as they are written."""
     return tuple(field.alias or name for name, field in form.model_fields.items())
+
+
+def top_keys() -> tuple[str, ...]:
+    """Return the keys that stand at the top of a file."""
+    return (*keys(SettingsForm), *SECTIONS)

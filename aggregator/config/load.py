@@ -14,7 +14,7 @@ from aggregator.config.client import translate
 from aggregator.config.clients_form import limits_of, surfaces_of
 from aggregator.config.document import Location, Value, dotted, read_document
 from aggregator.config.dotenv import EnvFileError
-from aggregator.config.form import FileForm, SettingsForm, keys
+from aggregator.config.form import SECTIONS, SettingsForm, top_keys
 from aggregator.config.http import Http
 from aggregator.config.http_form import http_of, unknown_profile
 from aggregator.config.inheritance import Environment
@@ -154,7 +154,7 @@ class _Reading:
         builtin = {PYTHON_VARIABLE: sys.executable, **self._environ}
         builtin = {**builtin, **self._held.values}
         variables = {**self._shared(written.get("envFile"), builtin), **builtin}
-        return {key: value for key, value in written.items() if key not in _SECTIONS}, variables
+        return {key: value for key, value in written.items() if key not in SECTIONS}, variables
 
     def _settings(self, written: Mapping[str, Value], variables: Mapping[str, str]) -> SettingsForm:
         return self._source.filled(SettingsForm, self._expanded(written, variables), ())
@@ -371,5 +371,4 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
 
 _OF_SERVERS = {"env", "env_file", "inherit_env", "start", "idle_timeout"}
 """Settings of which each server has its own."""
-_TOP_KEYS = keys(FileForm)
-_SECTIONS = ("servers", "mcpServers")
+_TOP_KEYS = top_keys()

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from aggregator.config.document import Document, Location, dotted
-from aggregator.config.form import FileForm, LimitsForm, NamesForm, ServerForm, ToolsForm, keys
+from aggregator.config.form import LimitsForm, NamesForm, ServerForm, ToolsForm, keys, top_keys
 from aggregator.errors import ConfigError
 
 _EXPECTED = {
@@ -105,7 +105,7 @@ def example(location: Location) -> str | None:
 def _keys_beside(location: Location) -> tuple[str, ...]:
     if len(location) > 1 and (form := _FORMS.get(str(location[-2]))):
         return keys(form)
-    return keys(FileForm if len(location) == 1 else ServerForm)
+    return top_keys() if len(location) == 1 else keys(ServerForm)
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str | None:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.config import ServerConfig, load_config
-from aggregator.config.form import FileForm, ServerForm
+from aggregator.config.file_form import FileForm
+from aggregator.config.form import ServerForm
 from aggregator.config.limits import Limits
 from aggregator.names import Lookup, ServerName, qualify
 from tests.config.reading import PATH, config_of, refusal, server_of
