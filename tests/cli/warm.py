@@ -24,9 +24,11 @@ from typing import NoReturn
 LOADED = (
     "aggregator.app.life",
     "aggregator.cli.serve",
+    "aggregator.config.yaml_document",
     "aggregator.entry.ahead",
     "aggregator.records.stats",
     "aggregator.search.index",
+    "aggregator.upstream.searching",
 )
 """What `serve` imports, with all that these import."""
 HEAD = 8
