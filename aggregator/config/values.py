@@ -1,7 +1,8 @@
 """What `servers.yaml` says of each server, and all of it, as values."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -14,6 +15,9 @@ from aggregator.config.settings import DriftChoice, Settings
 from aggregator.config.tokens import TokenCounter
 from aggregator.names import RESERVED, MetaTools, ServerName, Spellings, spellings
 from aggregator.secrecy import is_secret, secret_arguments
+
+Judge = Callable[[str, str], bool]
+"""Says whether a value of a name should be kept out of sight."""
 
 ServerType = Literal["stdio", "http", "sse"]
 EraChoice = Literal["auto", "handshake", "modern"]
@@ -143,11 +147,11 @@ class ServerConfig:
         is_machine = bool(self.oauth) and self.oauth.grant == "client_credentials"
         return self.may_log_in and not is_machine and not self.shared
 
-    def confidential(self) -> Iterator[tuple[str, str]]:
+    def confidential(self, judge: Judge = is_secret) -> Iterator[tuple[str, str]]:
         """Yield the name and the value of each thing it is given that is for nobody to see."""
         yield from self.secrets.items()
         for name, value in (*self.env.items(), *self.inherited.items(), *self.headers.items()):
-            if is_secret(name, value):
+            if judge(name, value):
                 yield name, value
                 # `Bearer` and the like say how it is sent.
                 yield name, value.rpartition(" ")[2]
@@ -282,8 +286,10 @@ class Config:
 
     def confidential(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the value of each thing in it that is for nobody to see."""
+        # What they inherit is the same for all.
+        judge = cache(is_secret)
         for server in self.servers.values():
-            yield from server.confidential()
+            yield from server.confidential(judge)
         if isinstance(self.settings.tokens, TokenCounter) and self.settings.tokens.key:
             yield "key", self.settings.tokens.key
 

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,7 +80,7 @@ class Keeping:
         is_held = any(name.startswith(PREFIX) for name in self._names)
         is_wanted = config.settings.state and self._stamp is not None and not is_held
         self._ground = ground if is_wanted else None
-        self._secrets = [form for each in config.servers.values() for form in secrets(each)]
+        self._config = config
         self._news = Signal()
         # What comes before anybody waits for it is news, too.
         self._has_news = True
@@ -163,6 +164,11 @@ class Keeping:
         if is_modest and all(veiled(part, self._secrets) == part for part in parts):
             return record
         return record.without_lists()
+
+    @cached_property
+    def _secrets(self) -> Sequence[str]:
+        """What nobody may write down: looked for once something is written, after the start."""
+        return [form for each in self._config.servers.values() for form in secrets(each)]
 
     def _stamped(self) -> str | None:
         return stamp_of(self._salt, self._names, self._files, self._variables)
