@@ -67,6 +67,8 @@ class _Swift(HttpToolsProtocol):
     """What came of a request like one before, of which some of the body is yet to come."""
     _taken: Scope | None = None
     """What the request is like that was taken and is not answered."""
+    _turned: Any = None
+    """What the last one of them is answered by that has become a request as any other."""
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
@@ -145,7 +147,7 @@ class _Swift(HttpToolsProtocol):
         scope: Any = self._taken
         if scope is not None:
             self._taken = None
-            self.cycle = RequestResponseCycle(
+            self.cycle = self._turned = RequestResponseCycle(
                 scope=scope,
                 transport=self.transport,
                 flow=self.flow,
@@ -158,7 +160,8 @@ class _Swift(HttpToolsProtocol):
                 keep_alive=True,
                 on_response=self.on_response_complete,
             )
-        send: Any = self.cycle.send
+        # What has come behind it since has one of its own.
+        send: Send = self._turned.send
         return send
 
     def shutdown(self) -> None:

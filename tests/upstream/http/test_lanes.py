@@ -173,11 +173,19 @@ async def connected(opened: Open, era: Era, of: Wire | None = None) -> AsyncGene
 
 
 class Gate(Asker):
-    """Leaves a call unanswered that asks for it."""
+    """Leaves a call unanswered that asks for it, for ever or until it is let through."""
+
+    def __init__(self, *tools: str) -> None:
+        super().__init__(*tools)
+        self.let_through = anyio.Event()
 
     async def _call(self, ctx: PeerContext, params: types.CallToolRequestParams) -> Any:
-        if (params.arguments or {}).get("waits"):
+        arguments = params.arguments or {}
+        if arguments.get("waits"):
             params = params.model_copy(update={"name": "block"})
+        if arguments.get("lingers"):
+            self.blocked.set()
+            await self.let_through.wait()
         return await super()._call(ctx, params)
 
 
@@ -406,6 +414,27 @@ async def test_what_is_sent_before_an_answer_is_answered_after_it(
             texts += [(await wire.answer()).text for _ in tools]
 
     assert texts == [f"{tool}: {{}}" for tool in tools]
+
+
+async def test_what_is_sent_while_a_call_is_under_way_is_answered_after_it(
+    era: Era, tmp_path: Path
+) -> None:
+    lingering = {"name": "one__plain", "arguments": {"lingers": True}}
+    async with serving(tmp_path, era) as served:
+        wire, peer = served.wire, served.peer
+        await wire.send(wire.request(CALL, lingering))
+        await peer.blocked.wait()
+        await wire.send(wire.call())
+        async with connected(served.opened, era, wire) as other:
+            # What it sent is read by the time that somebody else is answered.
+            assert (await other.ask(*other.call())).status == 200
+        peer.let_through.set()
+        answers = [await wire.answer(), await wire.answer(), await wire.ask(*wire.call())]
+
+    assert [each.messages[0]["id"] for each in answers] == list(
+        range(wire.number - 2, wire.number + 1)
+    )
+    assert [each.text for each in answers] == ["plain: {'lingers': True}", "plain: {}", "plain: {}"]
 
 
 async def test_a_door_that_closes_lets_a_call_come_to_its_end(era: Era, tmp_path: Path) -> None:
