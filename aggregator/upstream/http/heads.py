@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from aggregator.upstream.http.bodies import SMALL_BYTES
+
 HEAD_END = b"\r\n\r\n"
 """What a head ends with."""
 MAX_DIGITS = 8
@@ -34,7 +36,11 @@ class Head(NamedTuple):
         return found if body is not None and len(data) <= body.end else None
 
     def body(self, data: bytes) -> "Body | None":
-        """Return where the body is of which some bytes begin with the head, if it is this one."""
+        """Return where the body is of which some bytes begin with the head, if it is this one.
+
+        Nothing of a larger body than needs no room: it is weighed before it is parsed, and is not
+        kept in memory by whoever is like it.
+        """
         if not data.startswith(self.before):
             return None
         at = len(self.before)
@@ -42,8 +48,8 @@ class Head(NamedTuple):
         digits = data[at:end]
         if end < 0 or not digits.isdigit() or not data.startswith(self.after, end):
             return None
-        start = end + len(self.after)
-        return Body(start, start + int(digits))
+        start, size = end + len(self.after), int(digits)
+        return Body(start, start + size) if size <= SMALL_BYTES else None
 
 
 class Body(NamedTuple):

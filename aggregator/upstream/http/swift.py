@@ -16,7 +16,6 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from aggregator.upstream.http.bodies import SMALL_BYTES
 from aggregator.upstream.http.gathered import Gathered
 from aggregator.upstream.http.heads import HEAD_END, Head
 from aggregator.upstream.http.patience import Manners, Vigil
@@ -101,7 +100,7 @@ class _Swift(HttpToolsProtocol):
         """Have a request that is like one before be taken, or wait once for what is missing."""
         size, body = len(data), found.body
         if size < body.end:
-            is_held = not self._held and body.end - body.start <= SMALL_BYTES
+            is_held = not self._held
             if is_held:
                 self._held = data
                 self._unset_keepalive_if_required()

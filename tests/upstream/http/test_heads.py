@@ -2,6 +2,7 @@
 
 import pytest
 
+from aggregator.upstream.http.bodies import SMALL_BYTES
 from aggregator.upstream.http.heads import Head
 
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\nAccept: */*\r\n\r\n"
@@ -14,11 +15,19 @@ def data(body: bytes, head: bytes = HEAD) -> bytes:
 def test_a_head_is_known_whatever_its_body_is() -> None:
     head = Head.of(data(b"{}"))
     assert head is not None
-    for body in (b"", b"{}", b"x" * 70_000):
+    for body in (b"", b"{}", b"x" * SMALL_BYTES):
         came = data(body)
         found = head.body(came)
         assert found is not None
         assert came[found.start : found.end] == body
+
+
+def test_what_is_weighed_before_it_is_parsed_is_neither_learnt_nor_known() -> None:
+    heavy = data(b"x" * (SMALL_BYTES + 1))
+    head = Head.of(data(b"{}"))
+    assert head is not None
+    assert head.body(heavy) is None
+    assert Head.of(heavy) is None
 
 
 def test_a_head_is_known_before_its_body_is_there() -> None:

@@ -15,6 +15,7 @@ from mcp_types.version import LATEST_MODERN_VERSION
 
 from aggregator.config import Settings
 from aggregator.upstream.caller import Context
+from aggregator.upstream.http.bodies import SMALL_BYTES
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS
 from aggregator.upstream.server import Upstream
@@ -235,6 +236,20 @@ async def test_a_call_like_one_before_is_answered_as_that_was(era: Era, tmp_path
     )
     assert "0 of" in rests[0]
     assert len(served.peer.calls) == 5
+
+
+async def test_a_large_call_is_weighed_and_none_is_known_by_it(era: Era, tmp_path: Path) -> None:
+    large = {"name": "one__plain", "arguments": {"text": "x" * SMALL_BYTES}}
+    async with (
+        serving(tmp_path, era) as served,
+        connected(served.opened, era, served.wire) as wire,
+    ):
+        for _ in range(2):
+            assert (await wire.ask(b"".join(wire.request(CALL, large)))).status == 200
+        for _ in range(3):
+            assert (await wire.ask(*wire.call())).status == 200
+
+    assert len(served.usual.calls) == 3
 
 
 async def test_each_of_several_tools_is_known(era: Era, tmp_path: Path) -> None:
