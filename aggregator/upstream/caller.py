@@ -285,8 +285,8 @@ def loaded_elsewhere(ctx: Context) -> tuple[str, ...]:
 
 
 def meeting(ctx: Context) -> Callable[[Any], None] | None:
-    """Return who is to be told whose request this is, if anybody is."""
-    return None if ctx.request is None else ctx.request.scope.get(MEET)
+    """Return who is to be told, once, whose request this is, if anybody is."""
+    return None if ctx.request is None else ctx.request.scope.pop(MEET, None)
 
 
 def has_servers_alone(ctx: Context) -> bool:

@@ -71,7 +71,7 @@ class Lanes:
         session: Session | None,
         request: Request,
     ) -> None:
-        offer.make(Lane(self, request, scope, speaking, session).take)
+        offer.make(Lane(self, request, scope, speaking, session).take, scope)
 
 
 class Lane:

@@ -93,11 +93,11 @@ class Offer:
     KEY = "aggregator.offer"
     """What it is called in the state of a request."""
 
-    def __init__(self, shortcut: Shortcut, head: Head, scope: Scope) -> None:
+    def __init__(self, shortcut: Shortcut, head: Head) -> None:
+        # Not its scope: it stands in there, and each would have to be found by the collector.
         self._shortcut = shortcut
         self._head = head
-        self._scope = scope
 
-    def make(self, take: Take) -> None:
-        """Take requests like it from here on."""
-        self._shortcut.learn(self._head, self._scope, take)
+    def make(self, take: Take, scope: Scope) -> None:
+        """Take requests like it, whose scope this is, from here on."""
+        self._shortcut.learn(self._head, scope, take)

@@ -246,7 +246,7 @@ class _Swift(HttpToolsProtocol):
         head = Head.of(first) if first and self.cycle.keep_alive else None
         if head is not None:
             scope: Any = self.scope
-            scope["state"][Offer.KEY] = Offer(self._shortcut, head, scope)
+            scope["state"][Offer.KEY] = Offer(self._shortcut, head)
 
     def on_body(self, body: bytes) -> None:
         """Take some of its body."""

@@ -1,5 +1,6 @@
 """Calls over HTTP that are like one before, answered where they are read."""
 
+import gc
 import json
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from aggregator.upstream.caller import Context
 from aggregator.upstream.http.bodies import SMALL_BYTES
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS
+from aggregator.upstream.http.shortcut import Offer
 from aggregator.upstream.server import Upstream
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
@@ -498,6 +500,21 @@ async def test_what_changes_is_looked_at_anew(era: Era, tmp_path: Path) -> None:
             assert (await wire.ask(*wire.call())).status == 200
 
     assert len(served.usual.calls) == 1
+
+
+async def test_a_request_leaves_nothing_to_be_collected(tmp_path: Path) -> None:
+    async with serving(tmp_path, "handshake") as served:
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(9):
+                await served.wire.ask(*served.wire.request("tools/list"))
+            left = [each for each in gc.get_objects() if isinstance(each, Offer)]
+        finally:
+            gc.enable()
+
+    # Of the call by which the others are known, and of the last request.
+    assert len(left) <= 2
 
 
 async def test_a_client_that_waits_long_hears_that_it_is_not_forgotten(
