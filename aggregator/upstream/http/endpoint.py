@@ -171,6 +171,8 @@ class Endpoint:
     ) -> None:
         speak = partial(self._speak, scope, send, given, is_modern=is_modern)
         arriving = self.under_way.expect(_owner(scope))
+        if self._lanes is not None:
+            self._lanes.expect(scope)
         try:
             _check_length(given.get(b"content-length", b""))
             first = await receive()

@@ -17,6 +17,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.types import Scope
 
 from aggregator.basics.json import is_plain_object
+from aggregator.fleet.now import Now
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import MEET
 from aggregator.upstream.http.exchange import End, Exchange, instead
@@ -31,6 +32,9 @@ from aggregator.upstream.request import Request
 
 Speaking = Callable[[Exchange], ServerSession]
 """Returns what reaches a client for as long as a request of it is under way."""
+
+_NOW = "aggregator.now"
+"""Where in the scope of a request it is written what there was when it was let in."""
 
 _MEMBERS = frozenset(("jsonrpc", "id", "method", "params"))
 
@@ -56,6 +60,10 @@ class Lanes:
         self.sessions = sessions
         self.under_way = under_way
         self.group = group
+
+    def expect(self, scope: Scope) -> None:
+        """Take note of what somebody is let in by, before the rest of the request is there."""
+        scope[_NOW] = self.desk.fleet.now
 
     def open(self, scope: Scope, speaking: Speaking, session: Session | None = None) -> None:
         """Take the calls that are like one, once it is known who asks."""
@@ -95,7 +103,7 @@ class Lane:
         self._sessions = lanes.sessions
         self._under_way = lanes.under_way
         self._known = Known.by(request)
-        self._now = lanes.desk.fleet.now
+        self._now: Now = scope[_NOW]
         self._stands: Callable[[], bool] = scope[STANDS]
 
     def take(self, body: bytes, line: Line) -> bool:

@@ -4,6 +4,7 @@ import gc
 import json
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from aggregator.upstream.http.shortcut import Offer
 from aggregator.upstream.server import Upstream
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
-from tests.peers import ERAS, Era, connect_to, ready
+from tests.peers import ERAS, Era, connect_to, ready, until
 from tests.peers import Context as PeerContext
 from tests.upstream.http.test_endpoint import ENVELOPE, HELLO, Asker, asked
 
@@ -500,6 +501,23 @@ async def test_what_changes_is_looked_at_anew(era: Era, tmp_path: Path) -> None:
             assert (await wire.ask(*wire.call())).status == 200
 
     assert len(served.usual.calls) == 1
+
+
+async def test_what_changes_while_a_call_comes_is_looked_at_anew(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "modern") as served,
+        connected(served.opened, "modern", served.wire) as wire,
+    ):
+        fleet, config = served.opened.upstream.fleet, served.opened.upstream.fleet.now.config
+        head, body = wire.call()
+        await wire.send([head])
+        assert (await served.wire.ask(*served.wire.call())).status == 200
+        # Clients of this era are not served any more, but for whoever has been let in.
+        fleet.reconfigure(replace(config, settings=Settings(surface="promote")))
+        await until(lambda: fleet.now.config is not config, lambda: fleet.changed)
+        statuses = [(await wire.ask(body)).status, (await wire.ask(*wire.call())).status]
+
+    assert statuses == [200, 400]
 
 
 async def test_a_request_leaves_nothing_to_be_collected(tmp_path: Path) -> None:
