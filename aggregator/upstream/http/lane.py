@@ -22,7 +22,7 @@ from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import MEET
 from aggregator.upstream.http.exchange import End, Exchange, instead
 from aggregator.upstream.http.modern import status_of
-from aggregator.upstream.http.reply import JSON, Headers, Reply, status_here
+from aggregator.upstream.http.reply import JSON, Headers, Reply, later, status_here
 from aggregator.upstream.http.session import Session
 from aggregator.upstream.http.sessions import Sessions
 from aggregator.upstream.http.shortcut import STANDS, Line, Offer
@@ -217,7 +217,7 @@ class PlainCall(Passage):
         # Who waits for the answer does not wait for what is done with it besides.
         try:
             if self._line.is_taken:
-                self._line.answer(status, (JSON, *self._lane.headers), body)
+                self._line.answer(status, (JSON, *later(status), *self._lane.headers), body)
             else:
                 exchange, reply = self._opened()
                 exchange.close()

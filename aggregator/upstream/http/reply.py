@@ -34,6 +34,11 @@ def status_here(answer: object) -> int:
     return HTTPStatus.SERVICE_UNAVAILABLE if is_elsewhere else HTTPStatus.OK
 
 
+def later(status: int) -> Headers:
+    """Return what says with a status that the same can be sent again, if it can."""
+    return (AGAIN,) if status == HTTPStatus.SERVICE_UNAVAILABLE else ()
+
+
 class Reply:
     """What goes back on one connection; each with the same headers, whatever else it says."""
 
@@ -96,8 +101,7 @@ class Reply:
         body = message or b""
         length = (b"content-length", str(len(body)).encode())
         kind = () if message is None else (JSON,)
-        later = (AGAIN,) if status == HTTPStatus.SERVICE_UNAVAILABLE else ()
-        await self._start(status, (*kind, length, *later, *self._headers))
+        await self._start(status, (*kind, length, *later(status), *self._headers))
         await self._send({"type": "http.response.body", "body": body})
 
     async def _start(self, status: int, headers: Headers) -> None:

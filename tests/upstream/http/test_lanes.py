@@ -13,6 +13,7 @@ import anyio.abc
 import mcp_types as types
 import pytest
 from mcp.server.context import CallNext
+from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from aggregator.config import Settings
@@ -21,6 +22,7 @@ from aggregator.upstream.http.bodies import SMALL_BYTES
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.patience import HAS_HTTPTOOLS
 from aggregator.upstream.http.shortcut import Offer
+from aggregator.upstream.replica import ELSEWHERE
 from aggregator.upstream.server import Upstream
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
@@ -190,6 +192,8 @@ class Gate(Asker):
         if arguments.get("lingers"):
             self.blocked.set()
             await self.let_through.wait()
+        if (code := arguments.get("refused")) is not None:
+            raise MCPError(code, "No", {"why": "because"})
         return await super()._call(ctx, params)
 
 
@@ -253,6 +257,22 @@ async def test_a_large_call_is_weighed_and_none_is_known_by_it(era: Era, tmp_pat
             assert (await wire.ask(*wire.call())).status == 200
 
     assert len(served.usual.calls) == 3
+
+
+@pytest.mark.parametrize("code", [types.INVALID_PARAMS, types.HEADER_MISMATCH, ELSEWHERE, 7])
+async def test_an_error_of_a_server_is_told_as_on_a_fresh_connection(
+    era: Era, code: int, tmp_path: Path
+) -> None:
+    params = {"name": "one__plain", "arguments": {"refused": code}}
+    async with serving(tmp_path, era) as served:
+        known = await served.wire.ask(*served.wire.request(CALL, params))
+        assert served.usual.calls == []
+        async with connected(served.opened, era, served.wire) as other:
+            other.number = served.wire.number - 1
+            fresh = await other.ask(*other.request(CALL, params))
+
+    assert (known.status, known.messages) == (fresh.status, fresh.messages)
+    assert {**known.headers, "date": ""} == {**fresh.headers, "date": ""}
 
 
 async def test_each_of_several_tools_is_known(era: Era, tmp_path: Path) -> None:
