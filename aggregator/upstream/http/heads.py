@@ -6,6 +6,8 @@ from aggregator.upstream.http.bodies import SMALL_BYTES
 
 HEAD_END = b"\r\n\r\n"
 """What a head ends with."""
+MAX_KEPT_BYTES = 8 * 1024
+"""Bytes of a head that is worth being remembered."""
 MAX_DIGITS = 8
 """Digits that the length of a body may have."""
 
@@ -23,7 +25,7 @@ class Head(NamedTuple):
     @classmethod
     def of(cls, data: bytes) -> "Head | None":
         """Return the one that some bytes begin with, if no more than its body follows."""
-        end = data.find(HEAD_END) + len(HEAD_END)
+        end = data.find(HEAD_END, 0, MAX_KEPT_BYTES) + len(HEAD_END)
         head = data[:end].lower()
         at = head.find(_LENGTH) + len(_LENGTH)
         if end < len(HEAD_END) or at < len(_LENGTH) or head.count(_LENGTH) > 1:

@@ -14,7 +14,7 @@ from mcp.server.session import ServerSession
 from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
 from pydantic_core import from_json
 from starlette.requests import Request as HttpRequest
-from starlette.types import Scope
+from starlette.types import Message, Scope
 
 from aggregator.basics.json import is_plain_object
 from aggregator.fleet.now import Now
@@ -176,7 +176,13 @@ class PlainCall(Passage):
 
     def session(self) -> ServerSession:
         """Return what asks its client and tells it something, on the way of its answer."""
-        return self._lane.speaking(self._opened()[0])
+        if self._is_over and self._exchange is None:
+            # Its connection may have another request by now.
+            exchange = self._exchange_on(Reply(_nowhere))
+            exchange.close()
+        else:
+            exchange, _ = self._opened()
+        return self._lane.speaking(exchange)
 
     async def beat(self) -> None:
         """Keep its connection, on which nothing has been said for long."""
@@ -228,14 +234,21 @@ class PlainCall(Passage):
     def _opened(self) -> tuple[Exchange, Reply]:
         """Return how it is answered in several pieces from here on."""
         if self._exchange is None or self._reply is None:
-            lane = self._lane
-            message = JSONRPCRequest(
-                jsonrpc="2.0", id=self.request_id, method=CALL, params=self._params
-            )
-            questions = None if lane.session is None else lane.session.questions
-            self._reply = Reply(self._line.usual(), lane.headers)
-            self._exchange = Exchange(message, HttpRequest(lane.scope), self._reply, questions)
+            self._reply = Reply(self._line.usual(), self._lane.headers)
+            self._exchange = self._exchange_on(self._reply)
         return self._exchange, self._reply
+
+    def _exchange_on(self, reply: Reply) -> Exchange:
+        lane = self._lane
+        message = JSONRPCRequest(
+            jsonrpc="2.0", id=self.request_id, method=CALL, params=self._params
+        )
+        questions = None if lane.session is None else lane.session.questions
+        return Exchange(message, HttpRequest(lane.scope), reply, questions)
+
+
+async def _nowhere(_message: Message) -> None:
+    """Send nobody anything."""
 
 
 def _call_in(body: bytes) -> Call | None:

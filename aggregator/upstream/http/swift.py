@@ -82,12 +82,12 @@ class _Swift(HttpToolsProtocol):
         """Take some of a request: as one that is like one before, or else the usual way."""
         if self._taken is not None:
             self.usual()
-        elif self._shortcut and self._is_between():
-            data = self._held + data
+        held, self._held = self._held, b""
+        data = held + data
+        if self._shortcut and self._is_between():
             found = self._shortcut.find(data)
-            if found is not None and self._cuts_short(found, data):
+            if found is not None and self._cuts_short(found, data, can_wait=not held):
                 return
-            self._held = b""
         self._take(data)
 
     def _is_between(self) -> bool:
@@ -96,23 +96,21 @@ class _Swift(HttpToolsProtocol):
         is_at_rest = self._in_head and not self._beside and not self.flow.write_paused
         return is_at_rest and (cycle is None or cycle.response_complete) and not self.pipeline
 
-    def _cuts_short(self, found: Found, data: bytes) -> bool:
+    def _cuts_short(self, found: Found, data: bytes, *, can_wait: bool) -> bool:
         """Have a request that is like one before be taken, or wait once for what is missing."""
         size, body = len(data), found.body
         if size < body.end:
-            is_held = not self._held
-            if is_held:
+            if can_wait:
                 self._held = data
                 self._unset_keepalive_if_required()
                 self._vigil.expect()
-            return is_held
+            return can_wait
         if size > body.end or len(self.connections) >= (self.limit_concurrency or size):
             return False
         self._taken = found.scope
         if not found.take(data[body.start :], self):
             self._taken = None
             return False
-        self._held = b""
         self._unset_keepalive_if_required()
         self._vigil.expect_nothing()
         return True
@@ -207,6 +205,13 @@ class _Swift(HttpToolsProtocol):
             self._beside += size
             if self._beside > MAX_HEAD_BYTES:
                 self._refuse_more()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that what came is no request, unless that would stand in the middle of an answer."""
+        if self._is_answering():
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
 
     def _refuse_more(self) -> None:
         if not self._is_answering():

@@ -72,6 +72,7 @@ def test_another_head_is_another(other: bytes) -> None:
         HEAD.replace(b"Host: a", b"Host: a\rb"),
         HEAD.replace(b"%d", b"0x%d"),
         HEAD.replace(b"%d", b"%d "),
+        HEAD.replace(b"Host: a", b"Host: a\r\nX: " + b"x" * 8192),
     ],
 )
 def test_what_could_be_read_otherwise_is_not_learnt(head: bytes) -> None:

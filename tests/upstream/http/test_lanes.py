@@ -3,7 +3,7 @@
 import gc
 import json
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -569,3 +569,21 @@ async def test_a_client_that_waits_long_hears_that_it_is_not_forgotten(
 
     assert b"text/event-stream" in came
     assert served.usual.calls == []
+
+
+async def test_nothing_stands_in_the_middle_of_an_answer(
+    era: Era, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aggregator.upstream.http.pulse.TICK", 0.01)
+    async with serving(tmp_path, era) as served:
+        wire = served.wire
+        await wire.send(wire.call(waits=True))
+        came = b""
+        with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            while b": ping" not in came:
+                came += await wire.stream.receive()
+            await wire.stream.send(b"this is no request\r\n\r\n")
+            while True:
+                came += await wire.stream.receive()
+
+    assert came.count(b"HTTP/1.1") == 1
