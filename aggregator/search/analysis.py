@@ -11,9 +11,17 @@ from sys import intern
 from aggregator.basics.frozen import frozen
 from aggregator.catalog import ToolEntry
 from aggregator.names import ServerName, ToolName
+from aggregator.search.chinese import has_chinese, in_english
 from aggregator.search.fields import Texts, texts
 from aggregator.search.lexicon import STOP_WORDS
-from aggregator.search.weights import MAX_DESCRIPTION, WEIGHTS, Field, Measure, Weights
+from aggregator.search.weights import (
+    MAX_DESCRIPTION,
+    WEIGHTS,
+    WORDS_OF_PAIRS,
+    Field,
+    Measure,
+    Weights,
+)
 from aggregator.search.words import stem, tokens, words
 
 LEVELS = tuple(level / 4096 for level in range(4097))
@@ -168,7 +176,8 @@ def _is_deprecated(own: Texts) -> bool:
 
 
 def _name_terms(text: str) -> tuple[str, ...]:
-    return _run_together(words(text))
+    said = _prose(in_english(text)) if has_chinese(text) else ()
+    return (*said, *_run_together(words(text)))
 
 
 def _run_together(parts: Sequence[str]) -> tuple[str, ...]:
@@ -179,7 +188,13 @@ def _run_together(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _prose(text: str) -> tuple[str, ...]:
-    """Return the stems of a text, without the words that mean nothing."""
+    """Return the stems of a text, without the words that mean nothing.
+
+    Of Chinese, the English words stand in its place, and the pairs of characters behind them.
+    """
+    if has_chinese(text):
+        pairs = (word for word in words(text) if has_chinese(word))
+        return (*_prose(in_english(text)), *pairs)
     found: list[str] = []
     for parts in tokens(text):
         found += [stem(part) for part in parts if part not in STOP_WORDS]
@@ -220,6 +235,15 @@ def _strengths(
     terms: Sequence[str], measure: Measure, repetition: float
 ) -> Iterable[tuple[str, float]]:
     """Yield each word of a field with its weight there, less in longer fields."""
-    length = len(terms) / measure.usual
+    length = _length(terms) / measure.usual
     scale = measure.weight / (1 - measure.slope + measure.slope * length)
     return ((term, count**repetition * scale) for term, count in Counter(terms).items())
+
+
+def _length(terms: Sequence[str]) -> float:
+    """Return how many words a field has, pairs of characters beside what they mean in English."""
+    every = len(terms)
+    if "".join(terms).isascii():
+        return every
+    pairs = sum(map(has_chinese, terms))
+    return max(every - pairs, pairs * WORDS_OF_PAIRS)

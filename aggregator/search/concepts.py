@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from aggregator.basics.frozen import frozen
 from aggregator.search.analysis import stop_free
+from aggregator.search.chinese import meanings
 from aggregator.search.lexicon import equivalents, faint, topics
 from aggregator.search.query import Keywords
 from aggregator.search.rarity import Rarity
@@ -162,6 +163,8 @@ class Reader:
         ceiling = self._rarity.of(term) if having else log(1 + self._rarity.total)
         found = {term: 1.0} if having else {}
         self._offer(found, joined, weights.joined)
+        if not term.isascii():
+            self._offer(found, meanings().get(term, ()), weights.translated)
         self._offer(found, equivalents().get(term, ()), self._same)
         about = self._about * weights.familiar / (weights.familiar + having)
         self._offer(found, topics().get(term, ()), about)

@@ -40,6 +40,10 @@ MAX_GIST = 600
 """Characters of a description that are read for its meaning: what follows tells how, and no
 longer what. Recall, speed."""
 
+WORDS_OF_PAIRS = 0.25
+"""Words that one pair of characters of a Chinese text counts as at least: characters overlap in
+pairs, and every other word is known in English and counted there. Attack."""
+
 MAX_CLAUSES = 6
 """Sentences of a request that are read for their meaning each by itself. Recall, speed."""
 SHORTEST_CLAUSE = 3
@@ -237,6 +241,8 @@ class Weights(NamedTuple):
     """What a word counts that a long request has in quotes alone: it is a value. Recall."""
     joined: float = 0.9
     """What `createissue` counts for `create` and for `issue`. Recall."""
+    translated: float = 0.9
+    """What an English word counts for a Chinese one. Recall."""
     humps: float = 0.5
     """What `git` and `hub` count when `GitHub` as a whole is known. Recall."""
     equivalent: float = 0.6
