@@ -30,10 +30,18 @@ Postings = Mapping[str, Mapping[int, float]]
 
 _QUOTED = re.compile(r"""(?<!\w)(?:'[^']{2,80}'|"[^"]{2,80}"|\u201c[^\u201d]{2,80}\u201d)(?!\w)""")
 """What stands in quotes."""
+_PATH = re.compile(
+    r"(?<![\w.:/~-])[\w.:/~-]*[\w-]\.(?:csv|docx?|gif|html?|jpe?g|json|log|md|mp[34]|pdf|png|pptx?"
+    r"|py|svg|txt|wav|xlsx?|xml|ya?ml|zip)\b(?!://)",
+    re.IGNORECASE,
+)
+"""Where a file is, or what it is called."""
 _QUESTION = frozenset({"what", "when", "where", "which", "who", "whose"})
 """Words at the beginning of a request that wants to be told something."""
 _TELLING = stem("get")
 """What the names of tools say that tell something."""
+_FILE = stem("file")
+"""What tools say that take a path."""
 
 
 class Alternative(NamedTuple):
@@ -105,12 +113,17 @@ class Reader:
         every = dict.fromkeys(part for parts in spoken for part in parts)
         telling = frozenset(stop_free(every))
         said = [word for parts in spoken for word in self._told(parts, telling)]
-        if len(spoken) > LONG_REQUEST and (values := _values(query.text)):
+        paths = _values(query.text, _PATH) if "." in query.text else None
+        quoted = _values(query.text, _QUOTED) if len(spoken) > LONG_REQUEST else None
+        if values := (paths or frozenset()) | (quoted or frozenset()):
             less = self._weights.quoted
             said = [Word(text, part * less if text in values else part) for text, part in said]
-        opening = list(every)[:OPENING]
-        asking = next((word for word in opening if word in _QUESTION), None)
-        return self._request(tuple(every), said, asking)
+        implied: dict[str, Word] = {}
+        if paths is not None:
+            implied[_FILE] = Word("file")
+        if asking := next((word for word in list(every)[:OPENING] if word in _QUESTION), None):
+            implied[_TELLING] = Word(asking, self._weights.asked)
+        return self._request(tuple(every), said, implied)
 
     def _told(self, humps: tuple[str, ...], telling: Container[str]) -> Iterator[Word]:
         """Take a word of humps apart; if the whole is known, it counts more than its parts."""
@@ -122,7 +135,9 @@ class Reader:
             if hump in telling:
                 yield Word(hump, self._weights.humps if known else 1.0)
 
-    def _request(self, words: tuple[str, ...], said: Sequence[Word], asking: str | None) -> Request:
+    def _request(
+        self, words: tuple[str, ...], said: Sequence[Word], implied: Mapping[str, Word]
+    ) -> Request:
         """Bring together what is said more than once, and look each word up."""
         stems = [stem(word.text) for word in said]
         counting = self._rarest(stems)
@@ -133,9 +148,9 @@ class Reader:
                 continue
             if alternatives := self._alternatives(term, word, joined.get(term, ())):
                 concepts[term] = Concept(word.text, alternatives)
-        if asking and concepts and _TELLING in self._postings and _TELLING not in concepts:
-            told = self._alternatives(_TELLING, Word(asking, self._weights.asked), ())
-            concepts[_TELLING] = Concept(asking, told)
+        for term, word in implied.items() if concepts else ():
+            if term in self._postings and term not in concepts:
+                concepts[term] = Concept(word.text, self._alternatives(term, word, ()))
         places = {term: at for at, term in enumerate(concepts)}
         pairs = [pair for pair in pairwise(stems) if pair[0] in places and pair[1] in places]
         return Request(
@@ -198,10 +213,12 @@ class Reader:
         return {term: part for term in stems if term in self._postings}
 
 
-def _values(text: str) -> frozenset[str]:
-    """Return the words that a request has in quotes alone, if it is mostly about something else."""
-    inside = frozenset(words(" ".join(_QUOTED.findall(text))))
-    outside = frozenset(words(_QUOTED.sub(" ", text))) if inside else inside
+def _values(text: str, form: re.Pattern[str]) -> frozenset[str] | None:
+    """Return the words that only stand in what has this form, if a text is mostly about others."""
+    if not (found := form.findall(text)):
+        return None
+    inside = frozenset(words(" ".join(found)))
+    outside = frozenset(words(form.sub(" ", text)))
     return inside - outside if len(inside) < len(outside) else frozenset()
 
 

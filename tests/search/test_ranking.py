@@ -339,6 +339,26 @@ def test_what_a_long_request_has_in_quotes_is_a_value(quotes: str):
     assert search(index, f"text {title}")[0] == "zoo__fox"
 
 
+@pytest.mark.parametrize(
+    "path", ["/srv/fox/fox.md", "~/fox.pdf", "./fox/den.csv", "C:/fox/fox.txt", "fox.docx"]
+)
+def test_a_path_says_that_a_file_is_meant(path: str):
+    index = index_of(
+        entry("zoo__fox", "Everything about the fox"),
+        entry("disk__write_file", "Keep a text"),
+        entry("disk__write_row", "Keep a text"),
+    )
+
+    assert search(index, f"please write what you know to {path}")[0] == "disk__write_file"
+    assert search(index, "please write what you know of the fox")[0] == "zoo__fox"
+
+
+@pytest.mark.parametrize("text", ["Node.js", "e.g. this", "version 2.5", "https://fox.example/md"])
+def test_other_words_with_dots_and_slashes_are_no_paths(text: str):
+    index = index_of(entry("disk__write_file", "Keep a text"))
+    assert search(index, f"fox {text}") == []
+
+
 def test_a_question_about_nothing_that_is_known_finds_nothing():
     index = index_of(entry("time__get_time", "The time"), entry("world__get_map", "A map"))
 
