@@ -22,6 +22,7 @@ from aggregator.search.weights import (
     MAX_TERMS,
     NEGLIGIBLE,
     OPENING,
+    SHORTEST_GUESS,
     Weights,
 )
 from aggregator.search.words import stem, tokens, words
@@ -200,17 +201,25 @@ class Reader:
                     found.setdefault(term, part)
 
     def _guessed(self, text: str) -> dict[str, float]:
-        """Return words of names that an unknown word is a misspelling of, or a part of."""
+        """Return words that an unknown one is a misspelling of, or is made of, or is a part of."""
         self._guesses += 1
         if self._guesses > MAX_GUESSES:
             return {}
         if near := self._vocabulary.nearest(text):
             likely, part = [near], self._repaired
         else:
-            likely = self._vocabulary.containing(text, MAX_CONTAINING)
+            likely = self._halves(text) or self._vocabulary.containing(text, MAX_CONTAINING)
             part = self._weights.contained
         stems = (stem(each) for each in likely)
         return {term: part for term in stems if term in self._postings}
+
+    def _halves(self, text: str) -> Sequence[str]:
+        """Return the two words that one is written together of, if there are such: `houseplant`."""
+        for cut in range(len(text) - SHORTEST_GUESS, SHORTEST_GUESS - 1, -1):
+            halves = text[:cut], text[cut:]
+            if all(stem(half) in self._postings for half in halves):
+                return halves
+        return ()
 
 
 def _values(text: str, form: re.Pattern[str]) -> frozenset[str] | None:

@@ -339,6 +339,12 @@ def test_what_a_long_request_has_in_quotes_is_a_value(quotes: str):
     assert search(index, f"text {title}")[0] == "zoo__fox"
 
 
+def test_a_word_written_together_is_found_by_its_halves():
+    index = index_of(entry("garden__plants", "About a plant of the house"), entry("x__y", "Sheds"))
+    assert search(index, "care of houseplants") == ["garden__plants"]
+    assert search(index, "care of skyplants") == []
+
+
 @pytest.mark.parametrize(
     "path", ["/srv/fox/fox.md", "~/fox.pdf", "./fox/den.csv", "C:/fox/fox.txt", "fox.docx"]
 )
