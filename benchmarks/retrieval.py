@@ -83,8 +83,7 @@ def main(arguments: Sequence[str]) -> None:
     for task in tasks:
         ours.append(found["run_task"](build, task)["recall@5"])
         print(_row(task, [f"{ours[-1]:.3f}", *published[task]]), flush=True)
-    rest = published["mean"] if len(tasks) == len(found["TASKS"]) else []
-    print(_row("mean", [f"{sum(ours) / len(ours):.3f}", *rest]))
+    print(_row("mean", [f"{sum(ours) / len(ours):.3f}"]))
 
 
 def _row(name: str, cells: Sequence[str]) -> str:
