@@ -1,7 +1,7 @@
 """What Chinese words mean in English, so that requests find tools across the two languages.
 
 One of twenty public servers describes its tools in Chinese. The table has the words that names and
-descriptions of tools are made of, and those of everyday requests. It is loaded with the first text
+descriptions of tools are made of, and those of everyday requests. It is read with the first text
 that has Chinese characters.
 """
 
