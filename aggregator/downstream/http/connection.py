@@ -139,7 +139,7 @@ class Connection:
         self.listen_no_more()
         if self._rest:
             upload = Upload(self.stream, self._rest, self._patience)
-            return await upload.run(partial(self._head, request), self._spoil)
+            return await upload.run(partial(self._head, request), self.spoil)
         try:
             return await self._head(request)
         except httpx2.HTTPError as error:
@@ -182,8 +182,8 @@ class Connection:
             elif not reading.is_over:
                 reading.feed(await self._read())
 
-    def _spoil(self) -> None:
-        """Take note that a request was not written to its end: nothing can follow it."""
+    def spoil(self) -> None:
+        """Take note that nothing can follow: a request was not written to its end, or answered."""
         self._is_spoilt = True
 
     async def _write(self, data: bytes) -> bytes:

@@ -14,7 +14,14 @@ from aggregator import __version__
 from aggregator.downstream.http.address import Address, tls_context
 from aggregator.downstream.http.connection import PIECES_AT_ONCE, SMALL_BYTES, Connection
 from aggregator.downstream.http.cookies import FewCookies
-from aggregator.downstream.http.fault import FAILURES, broken, of_error, of_status, turned_away
+from aggregator.downstream.http.fault import (
+    FAILURES,
+    StrayError,
+    broken,
+    of_error,
+    of_status,
+    turned_away,
+)
 from aggregator.downstream.http.form import Form
 from aggregator.downstream.http.redirects import MAX_REDIRECTS, followed, is_same_origin
 from aggregator.downstream.http.response import Response
@@ -116,6 +123,10 @@ class Endpoint:
             try:
                 _refuse_encoding(response)
                 yield response
+            except StrayError:
+                if isinstance(response, Answer):
+                    response.spoil()
+                raise
             finally:
                 await response.aclose()
         except RenewalError as error:

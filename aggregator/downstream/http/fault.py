@@ -58,6 +58,10 @@ class SessionExpiredError(Exception):
     """The server no longer knows the session; it has not acted on the request."""
 
 
+class StrayError(UndeliveredError):
+    """What came was the answer to another request; its own may follow, so that nothing else can."""
+
+
 def broken(reason: str) -> UndeliveredError:
     """Return the fault of a request whose answer could not be had in full."""
     return UndeliveredError(Undelivered(reason))

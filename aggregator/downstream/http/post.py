@@ -9,14 +9,16 @@ import anyio
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from aggregator.basics.turns import in_turns
+from aggregator.downstream.http.echoes import Echoes
 from aggregator.downstream.http.endpoint import Asked, Endpoint, Response
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
+    StrayError,
     broken,
     turned_away,
 )
 from aggregator.downstream.http.sse import Event
-from aggregator.downstream.transport import UndeliveredError
+from aggregator.downstream.transport import Undelivered, UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decoding
 
 JSON = "application/json"
@@ -61,8 +63,15 @@ class Place:
 class Post:
     """A request that is sent once, and read to its answer."""
 
-    def __init__(self, endpoint: Endpoint, request: JSONRPCRequest, sink: Sink) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        request: JSONRPCRequest,
+        sink: Sink,
+        echoes: Echoes | None = None,
+    ) -> None:
         self.request = request
+        self._echoes = echoes or Echoes()
         self.result: Mapping[str, object] | None = None
         """What the server answered, unless that was an error."""
         self.session_id: str | None = None
@@ -125,6 +134,8 @@ class Post:
         answered = False
         for message in await in_turns(decoding(data, self._endpoint.max_message_bytes)):
             if isinstance(message, JSONRPCResponse | JSONRPCError):
+                if self._echoes.is_anothers(message.id, self.request.id):
+                    raise StrayError(Undelivered("it answered another request than it was sent"))
                 # A response answers the request that it is a response to, whatever it says.
                 message.id = self.request.id
                 self.result = message.result if isinstance(message, JSONRPCResponse) else None
@@ -142,6 +153,8 @@ class Post:
                     if event.data and await self._take(event.data):
                         await _read_out(events)
                         return None
+        except StrayError:
+            raise
         except UndeliveredError as error:
             return error
         return broken("it ended the connection without an answer")

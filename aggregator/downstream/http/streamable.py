@@ -10,13 +10,14 @@ from functools import partial
 
 import anyio
 import anyio.abc
-from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, RequestId
 
 from aggregator.basics.eras import is_modern
+from aggregator.downstream.http.echoes import Echoes
 from aggregator.downstream.http.endpoint import Asked, Endpoint
 from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import SessionExpiredError, turned_away
-from aggregator.downstream.http.post import EVENTS, JSON, Post
+from aggregator.downstream.http.post import EVENTS, JSON, Post, Sink
 from aggregator.downstream.http.session import Session
 from aggregator.downstream.http.traffic import Traffic
 from aggregator.downstream.http.trips import Sending, Trips
@@ -46,7 +47,8 @@ class Streamable(Traffic):
         self._is_modern = False
         self._errands = Errands(group)
         self._session = Session(endpoint, self, group)
-        self._trips = Trips(endpoint, self, group, self._go_on)
+        self._echoes = Echoes()
+        self._trips = Trips(endpoint, self, group, echoes=self._echoes, go_on=self._go_on)
 
     async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
         """Send what has no answer; only what the next one must not overtake is waited for."""
@@ -111,8 +113,7 @@ class Streamable(Traffic):
         if request.method == "initialize":
             await self._open_session(request, take)
             return
-        number = request.id
-        post = Post(self._endpoint, request, lambda message: take(Related(message, number)))
+        post = Post(self._endpoint, request, _relating(take, request.id), self._echoes)
         resumes = not self._is_modern
         await post.run(self._headers(headers), is_resumable=resumes, asked=asked)
 
@@ -147,6 +148,11 @@ async def open_streamable(endpoint: Endpoint) -> AsyncGenerator[Transport, None]
                 group.cancel_scope.cancel()
                 streamable.stop()
                 await streamable.part()
+
+
+def _relating(take: Take, number: RequestId) -> Sink:
+    """Return what hands on messages as those that came on the connection of a request."""
+    return lambda message: take(Related(message, number))
 
 
 def _is_modern(headers: Headers) -> bool:

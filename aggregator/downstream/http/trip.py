@@ -28,6 +28,10 @@ Answer = JSONRPCResponse | JSONRPCError
 class Traveller(Protocol):
     """Whom a trip is made for."""
 
+    def wants(self, trip: "Trip", answer: Answer, /) -> bool:
+        """Whether an answer is to what was asked."""
+        ...
+
     def arrived(self, trip: "Trip", answer: Answer, /) -> None:
         """Take the answer."""
         ...
@@ -80,7 +84,9 @@ class Trip:
         except (_UnusualError, httpx2.HTTPError):
             self._strand()
             return
-        if answer is not None:
+        if answer is not None and not self._traveller.wants(self, answer):
+            self._strand()
+        elif answer is not None:
             self._is_answered, self._came = True, []
             self.asked.connection.read_by(self._reading)
             self._traveller.arrived(self, answer)

@@ -7,6 +7,7 @@ import anyio
 import anyio.abc
 from mcp_types import JSONRPCRequest
 
+from aggregator.downstream.http.echoes import Echoes
 from aggregator.downstream.http.endpoint import Asked, Endpoint
 from aggregator.downstream.http.post import READING_OUT, encode
 from aggregator.downstream.http.traffic import Traffic
@@ -32,11 +33,18 @@ class Trips:
     """Sends requests on connections that are kept, and hands on their answers."""
 
     def __init__(
-        self, endpoint: Endpoint, traffic: Traffic, group: anyio.abc.TaskGroup, go_on: GoOn
+        self,
+        endpoint: Endpoint,
+        traffic: Traffic,
+        group: anyio.abc.TaskGroup,
+        *,
+        echoes: Echoes,
+        go_on: GoOn,
     ) -> None:
         self._endpoint = endpoint
         self._traffic = traffic
         self._group = group
+        self._echoes = echoes
         self._go_on = go_on
         self._under_way: dict[Trip, Sending] = {}
         self._lasting: dict[Trip, float] = {}
@@ -58,6 +66,10 @@ class Trips:
         self._traffic.enter(sending.request, trip)
         trip.begin()
         return True
+
+    def wants(self, trip: Trip, answer: Answer) -> bool:
+        """Whether an answer is to what was asked; if not, whoever reads it next says so."""
+        return not self._echoes.is_anothers(answer.id, self._under_way[trip].request.id)
 
     def arrived(self, trip: Trip, answer: Answer) -> None:
         """Hand on an answer; a response that is not over has a moment to end."""

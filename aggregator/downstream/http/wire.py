@@ -178,6 +178,11 @@ class Answer:
         """
         return _nothing() if self._connection is None else self._connection.body()
 
+    def spoil(self) -> None:
+        """Have nothing follow on the connection."""
+        if self._connection is not None:
+            self._connection.spoil()
+
     async def aclose(self) -> None:
         """Give the connection back."""
         connection, self._connection = self._connection, None

@@ -1,5 +1,6 @@
 """Calls on kept connections that no task waits for, and all that is left to one."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -127,6 +128,57 @@ async def twice(calls: Calling) -> Received:
 async def test_a_response_answers_the_request_that_it_is_a_response_to() -> None:
     async with bare(after_one(whole(ANSWER))) as server, calling(server.url) as calls:
         assert await twice(calls) == answered(2)
+
+
+def numbered(number: object, *, is_stream: bool = False) -> bytes:
+    """Return an answer that says which request it is for."""
+    answer = ANSWER.replace(b'"id":7', f'"id":{json.dumps(number)}'.encode())
+    return STREAM + event(answer) + END if is_stream else whole(answer)
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "events"])
+async def test_a_second_answer_to_one_call_is_not_the_answer_to_the_next(
+    *, is_stream: bool
+) -> None:
+    async def serve(visit: Visit) -> None:
+        if visit.number == 0:
+            for number in (1, 2, 3, 3):
+                await visit.read()
+                await visit.say(numbered(number, is_stream=is_stream))
+        else:
+            await visit.read()
+            await visit.say(numbered(5, is_stream=is_stream))
+        await visit.end()
+
+    async with bare(serve) as server, calling(server.url) as calls:
+        outcomes: list[Received] = []
+        for _ in range(5):
+            calls.taken.clear()
+            calls.put()
+            outcomes.append(await calls.until_answered())
+
+    assert [each for each in outcomes if not isinstance(each, Undelivered)] == [
+        answered(number) for number in (1, 2, 3, 5)
+    ]
+    assert isinstance(outcomes[3], Undelivered)
+    assert outcomes[3].may_have_run
+    assert "another request" in outcomes[3].reason
+    assert [len(visit.pieces) for visit in server.visits] == [4, 1]
+
+
+@pytest.mark.parametrize("ids", [(1, 1, 1, 1), ("1", "2", "3", "4"), (1, 2, "x", 4), (1, 2, 9, 4)])
+async def test_servers_may_make_up_ids(ids: tuple[object, ...]) -> None:
+    async def serve(visit: Visit) -> None:
+        for number in ids:
+            await visit.read()
+            await visit.say(numbered(number))
+        await visit.end()
+
+    async with bare(serve) as server, calling(server.url) as calls:
+        for number, _ in enumerate(ids, 1):
+            calls.taken.clear()
+            calls.put()
+            assert await calls.until_answered() == answered(number)
 
 
 @pytest.mark.parametrize(
