@@ -1,5 +1,6 @@
 """Server-sent events, taken apart as bytes: what is in them is JSON, which is read as bytes too."""
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Generator
 from typing import NamedTuple
@@ -16,6 +17,10 @@ LINES_AT_ONCE = 200
 """Lines after which others have their turn: each may be an event, and none needs to be long."""
 
 
+_ONE = re.compile(rb"(?:event: message\r?\n)?(?:id: [^\r\n\0]*\r?\n)?data: ([^\r\n]+)\r?\n\r?\n")
+"""A piece that is one message as nearly all servers write it, and nothing else."""
+
+
 class Event(NamedTuple):
     """One event of a stream."""
 
@@ -25,6 +30,12 @@ class Event(NamedTuple):
     """The last that the stream has named, with this event or before it."""
     retry: int | None = None
     """Milliseconds to wait before the stream is opened again."""
+
+
+def only_message(piece: bytes, limit: int) -> bytes:
+    """Return the data of the message that a stream begins with, if it is all of a piece."""
+    found = _ONE.fullmatch(piece) if len(piece) <= limit else None
+    return b"" if found is None else found[1]
 
 
 class Reader:

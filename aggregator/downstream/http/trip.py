@@ -13,7 +13,7 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 from aggregator.downstream.http.endpoint import Asked
 from aggregator.downstream.http.post import EVENTS, JSON
 from aggregator.downstream.http.reading import Head, Reading, usual
-from aggregator.downstream.http.sse import Reader
+from aggregator.downstream.http.sse import Reader, only_message
 from aggregator.jsonrpc.decoding import decode
 
 MOST_BYTES = 16 * 1024
@@ -55,7 +55,9 @@ class Trip:
         self._came: list[bytes | OSError] = []
         self._size = 0
         self._reading: Reading | None = None
+        self._has_events = False
         self._events: Reader | None = None
+        """What reads a stream that is more than one message in one piece."""
         self._body = b""
         self._is_answered = False
 
@@ -119,7 +121,7 @@ class Trip:
         while piece := reading.take():
             pieces.append(piece)
         body = b"".join(pieces)
-        return self._in_body(body) if self._events is None else self._in_events(body)
+        return self._in_events(body) if self._has_events else self._in_body(body)
 
     def _fed(self, came: bytes) -> Reading:
         if self._reading is not None:
@@ -129,8 +131,7 @@ class Trip:
         if found is None:
             raise _UnusualError
         head, self._reading = found
-        if _has_events(head):
-            self._events = Reader(self._limit)
+        self._has_events = _has_events(head)
         return self._reading
 
     def _in_body(self, body: bytes) -> Answer | None:
@@ -140,8 +141,11 @@ class Trip:
         return _answer(self._body, self._limit) if self.is_over else None
 
     def _in_events(self, body: bytes) -> Answer | None:
-        events = () if self._events is None else self._events.feed(body)
-        for event in events:
+        if self._events is None:
+            if data := only_message(body, self._limit):
+                return _answer(data, self._limit)
+            self._events = Reader(self._limit) if body else None
+        for event in () if self._events is None else self._events.feed(body):
             if event is not None and event.data:
                 return _answer(event.data, self._limit)
         if self.is_over:

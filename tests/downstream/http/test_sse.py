@@ -1,11 +1,18 @@
 """Streams of events, cut into any pieces."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import httpx2
 import pytest
 
-from aggregator.downstream.http.sse import END, LINES_AT_ONCE, SMALL, Event, Reader
+from aggregator.downstream.http.sse import (
+    END,
+    LINES_AT_ONCE,
+    SMALL,
+    Event,
+    Reader,
+    only_message,
+)
 
 
 def read(*pieces: bytes, limit: int = 1000) -> list[Event]:
@@ -83,3 +90,35 @@ def test_a_line_in_very_many_pieces_is_kept_in_few() -> None:
 
     assert len(reader._rest) <= 2 + 100_000 // SMALL  # pyright: ignore[reportPrivateUsage]
     assert list(reader.feed(b"\ndata: x\n\n"))[-1] == Event(b"x")
+
+
+LINES = [
+    b"event: message",
+    b"event:message",
+    b"id: 7",
+    b"data: {}",
+    b"data:  {}",
+    b"data:{}",
+    b"data",
+    b"\xef\xbb\xbfdata: {}",
+    b": a comment",
+    b"",
+]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_what_is_taken_for_the_only_message_is_what_a_reader_takes_for_it(end: bytes) -> None:
+    pieces = [end.join(lines) + end for lines in product(LINES, repeat=4)]
+    taken = [(piece, data) for piece in pieces if (data := only_message(piece, 1000))]
+
+    assert end == b"\r" or taken
+    for piece, data in taken:
+        reader = Reader(1000)
+        assert [event.data for event in reader.feed(piece) if event is not None] == [data]
+
+
+def test_a_message_that_is_too_long_is_not_taken_at_once() -> None:
+    piece = b"data: " + b"x" * 99 + b"\n\n"
+
+    assert only_message(piece, len(piece)) == b"x" * 99
+    assert not only_message(piece, len(piece) - 1)
