@@ -158,8 +158,9 @@ class Fleet:
 
     def _own(self, server: ServerName) -> ServerConfig | None:
         """Return a server as it is configured now, if each client has a process to itself."""
-        configured = self.now.config.enabled.get(server) if self._is_shared else None
-        return configured if configured is not None and configured.per_client else None
+        configured = self.now.config.servers.get(server) if self._is_shared else None
+        is_own = configured is not None and configured.enabled and configured.per_client
+        return configured if is_own else None
 
     def _note_listed(self, server: ServerName, ready: Ready) -> None:
         """Take note of what a server offers, as a client's own process of it says."""
