@@ -69,7 +69,8 @@ class Failure:
         said = [line for line in lines if line.text.strip()][-LAST_WORDS:]
         if not said:
             return self
-        reason = f"{self.reason}; {_quote(telling_line(said))}"
+        telling = [line for line in said if not line.is_beside]
+        reason = f"{self.reason}; {_quote(telling_line(telling))}" if telling else self.reason
         return replace(self, reason=reason, last_words=tuple(map(str, said)))
 
 

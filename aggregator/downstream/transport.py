@@ -59,6 +59,8 @@ class Line(NamedTuple):
     text: str
     is_noise: bool = False
     """Whether it stood on standard output, where only messages belong."""
+    is_beside: bool = False
+    """Whether it says nothing of how the server ended."""
 
     def __str__(self) -> str:
         return f"{NOISE}{self.text}" if self.is_noise else self.text

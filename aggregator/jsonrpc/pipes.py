@@ -80,8 +80,8 @@ class MessageReader:
         self._decoded: deque[Decoded] = deque()
         self._noise_in_a_row = 0
         self._cost = 0
-        self.has_spoken = False
-        """Whether anything that came was a message."""
+        self.spoken = 0
+        """How much of what came was a message."""
         self.is_flooded = False
         """Whether it was given up for what came instead of messages."""
         self.ended = anyio.Event()
@@ -178,13 +178,13 @@ class MessageReader:
         is_taken = len(decoded) == 1 and not isinstance(decoded[0], Noise) and tap(decoded[0])
         if is_taken:
             self._noise_in_a_row = 0
-            self.has_spoken = True
+            self.spoken += 1
         return is_taken
 
     def _accept(self, decoded: Decoded) -> JSONRPCMessage | None:
         if not isinstance(decoded, Noise):
             self._noise_in_a_row = 0
-            self.has_spoken = True
+            self.spoken += 1
             return decoded
         self._noise_in_a_row += 1
         self._on_noise(decoded)

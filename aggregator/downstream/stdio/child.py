@@ -106,6 +106,8 @@ class Child:
         self._limits = spec.limits
         self._stderr = Source(pipes.stderr.fileno())
         self._words = Tail()
+        self._spoken_before = 0
+        """Messages that had come when it last wrote to standard error."""
         self._stderr_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
         self._noise_rate = Rate(LOGGED_PER_MINUTE, within=60.0)
         self._exited = anyio.Event()
@@ -205,8 +207,15 @@ class Child:
         """Return the last lines of standard error, safe to show.
 
         Among them is what a child wrote to standard output that has not sent a message yet.
+        Whoever was ended by a signal has not told why in what it wrote before its last message.
         """
-        return [line._replace(text=self._shown(line.text)) for line in self._words.lines()]
+        status = self.exit_status()
+        is_cut_off = status is not None and status < 0
+        is_beside = is_cut_off and self._spoken_before < self._reader.spoken
+        return [
+            line._replace(text=self._shown(line.text), is_beside=is_beside)
+            for line in self._words.lines()
+        ]
 
     def __repr__(self) -> str:
         state = self.describe_end() if self.closed.is_set() else "running"
@@ -230,7 +239,7 @@ class Child:
             tasks.start_soon(discard, Source(self._pipes.stdout.fileno()))
             tasks.start_soon(self._read_stderr)
             # One that is still starting does not read, so it would let all of its time go by.
-            await self._process.end(GRACE if self._reader.has_spoken else SHORT_GRACE)
+            await self._process.end(GRACE if self._reader.spoken else SHORT_GRACE)
             tasks.cancel_scope.cancel()
         self._stderr.close()
         close_pipe(self._pipes.stdout)
@@ -257,6 +266,7 @@ class Child:
         lines = Lines(LOGGED_BYTES)
         while chunk := await self._stderr.read():
             self._words.add(chunk)
+            self._spoken_before = self._reader.spoken
             self._log_errors(lines.feed(chunk))
             await anyio.lowlevel.checkpoint()
         self._log_errors(lines.finish())
@@ -270,7 +280,7 @@ class Child:
     def _on_noise(self, noise: Noise) -> None:
         self.noise_count += 1
         line = noise.line[:LOGGED_BYTES]
-        if not self._reader.has_spoken:
+        if not self._reader.spoken:
             self._words.add_noise(line)
         if self._noise_rate.admits(monotonic()):
             shown = self._shown(line.decode(errors="replace"))

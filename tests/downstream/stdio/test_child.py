@@ -8,8 +8,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from mcp_types import JSONRPCNotification
 
 from aggregator.config import ServerConfig
+from aggregator.downstream.failure import Failure
 from aggregator.downstream.reach import way_to
 from aggregator.downstream.stdio.child import ChildSpec, open_child
 from aggregator.downstream.stdio.process import SpawnError
@@ -183,6 +185,36 @@ async def test_what_a_child_prints_between_messages_is_not_among_its_last_words(
             await server.text("fault", kind="noise")
         assert server.child.noise_count
         assert not server.child.last_words()
+
+
+SPEAKS_BETWEEN = r"""
+echo before >&2; read -r _; echo '{"jsonrpc":"2.0","method":"notifications/progress"}'
+read -r _; [ -n "$1" ] && echo "$1" >&2; read -r _; kill -9 $$
+"""
+
+
+@pytest.mark.parametrize("after", ["", "out of memory"])
+async def test_what_a_child_wrote_before_its_last_message_does_not_tell_of_a_signal(
+    after: str, census: Census
+):
+    speaks = ChildSpec("bash", ["-c", SPEAKS_BETWEEN, "speaks", after])
+    said = ["before", after] if after else ["before"]
+    go_on = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+
+    async with watched(census) as watchdog, running(speaks, watchdog) as server:
+        with anyio.fail_after(PATIENCE):
+            await until(lambda: len(server.child.last_words()) == 1)
+            await server.child.send(go_on)
+            await until(lambda: bool(server.notified))
+            await server.child.send(go_on)
+            await until(lambda: len(server.child.last_words()) == len(said))
+            await server.child.send(go_on)
+            await server.child.closed.wait()
+
+        ended = Failure(server.child.describe_end()).with_words(server.child.last_words())
+    told = f"; its last words: {after}" if after else ""
+    assert ended.reason == f"it was ended by SIGKILL{told}"
+    assert list(ended.last_words) == said
 
 
 async def test_a_blocked_write_is_seen_and_holds_up_no_caller(census: Census):
