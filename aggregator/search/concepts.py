@@ -1,7 +1,7 @@
 """What a query asks for, in the words the index knows."""
 
 import re
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log
 from typing import NamedTuple
@@ -76,6 +76,8 @@ class Request:
     """Those the index knows something of, in the order of the query."""
     pairs: tuple[tuple[int, int], ...]
     """Concepts whose words stand side by side in the query, by position."""
+    spoken: int
+    """How many words stand side by side in the query, also those the index knows nothing of."""
 
     @property
     def gain(self) -> float:
@@ -153,16 +155,18 @@ class Reader:
             if term in self._postings and term not in concepts:
                 concepts[term] = Concept(word.text, self._alternatives(term, word, ()))
         places = {term: at for at, term in enumerate(concepts)}
-        pairs = [pair for pair in pairwise(stems) if pair[0] in places and pair[1] in places]
+        spoken = {pair: None for pair in pairwise(stems) if counting.issuperset(pair)}
+        pairs = [pair for pair in spoken if pair[0] in places and pair[1] in places]
         return Request(
             words,
             tuple(concepts.values()),
-            tuple(dict.fromkeys((places[first], places[second]) for first, second in pairs)),
+            tuple((places[first], places[second]) for first, second in pairs),
+            len(spoken),
         )
 
-    def _rarest(self, stems: Sequence[str]) -> Collection[str]:
+    def _rarest(self, stems: Sequence[str]) -> frozenset[str]:
         """Return the words that say most; in all but very long queries these are all."""
-        distinct = dict.fromkeys(stems)
+        distinct = frozenset(stems)
         if len(distinct) <= MAX_CONCEPTS:
             return distinct
         having = {term: len(self._postings.get(term, ())) for term in distinct}

@@ -170,7 +170,8 @@ def complete(
     for at, concept in enumerate(request.concepts):
         _match(scores, 1 << at, concept, postings)
     _reward_neighbours(scores.values(), request, weights.together)
-    whole, echo = request.gain or 1.0, max(ECHO_PAIRS, ECHO_SHARE * len(request.pairs))
+    # Who repeats a request has also what no other tool has, so that the index knows all of it.
+    whole, echo = request.gain or 1.0, max(ECHO_PAIRS, ECHO_SHARE * request.spoken)
     for score in scores.values():
         score.echo = score.pairs >= echo and not score.at_home
         score.stuffed = score.echo and _is_stuffed(score, request, echo)

@@ -134,6 +134,17 @@ def test_who_repeats_a_request_has_one_of_the_first_places():
     assert sum(name.startswith("evil__") for name in found) == 1
 
 
+def test_who_lacks_the_names_in_a_request_does_not_repeat_it():
+    trains = [
+        entry("trains__codes_of_cities", "Get station codes by city names."),
+        entry("trains__codes_in_city", "Get all station codes in a city."),
+    ]
+    others = [entry(f"{name}__get_city", "Get a city by its name.") for name in ("map", "post")]
+    index = index_of(*HONEST, *others, *trains)
+    found = search(index, "get station codes for Beijing, Shanghai and Nanjing by city names", 2)
+    assert found == ["trains__codes_of_cities", "trains__codes_in_city"]
+
+
 @pytest.mark.no_cover
 @pytest.mark.skipif(not DATA.exists(), reason="needs the catalogs beside the project")
 @pytest.mark.parametrize("task", ["livemcpbench/steps", "livemcpbench/route"])

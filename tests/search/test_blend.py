@@ -24,7 +24,7 @@ TOOLS = (MAIL, CHAT, DISK)
 OTHERS = tuple(entry(f"other__tool{number}") for number in range(20))
 """Tools that have nothing to do with anything."""
 ALL = (*TOOLS, *OTHERS)
-ASKED = Request(("word",), (Concept("word", (Alternative("word", 1.0),)),), ())
+ASKED = Request(("word",), (Concept("word", (Alternative("word", 1.0),)),), (), 0)
 
 
 @dataclass(frozen=True)
