@@ -15,6 +15,7 @@ from aggregator.basics.json import is_plain_object
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser.options import TOKEN_VARIABLE
 from aggregator.cli.peer import PATIENCE, PROTOCOL, Json, Peer
+from aggregator.config.quantities import address_fault
 from aggregator.memory import state_path
 
 DATA = b"data:"
@@ -97,18 +98,11 @@ def _place(url: str) -> str:
     Raises:
         CommandError: It leads nowhere.
     """
-    try:
-        parts = urlsplit(url)
-        place = f"{parts.scheme}://{parts.hostname}:{parts.port or ''}".rstrip(":")
-    except ValueError as error:
-        raise CommandError(f"`--url` is no address: {error}", status=ExitStatus.USAGE) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise CommandError(
-            "`--url` must begin with http:// or https://",
-            f"Did you mean `{_likely(url)}`?" if _HOST.match(url) else None,
-            ExitStatus.USAGE,
-        )
-    return place
+    if fault := address_fault(url):
+        hint = f"Did you mean `{_likely(url)}`?" if _HOST.match(url) else None
+        raise CommandError(f"`--url` {fault}", hint, ExitStatus.USAGE)
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or ''}".rstrip(":")
 
 
 def _likely(url: str) -> str:

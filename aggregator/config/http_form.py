@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from aggregator.config.http import SCOPE, AccessRule, CallLimits, Http, Issuer, Replicas
 from aggregator.config.notation import Globs
 from aggregator.config.profile import Profile
-from aggregator.config.quantities import is_http, is_store
+from aggregator.config.quantities import address_fault, is_http, is_store
 from aggregator.config.rules import EVERYTHING
 from aggregator.config.sheet import Seldom, Sheet, Words, problem
 
@@ -25,8 +25,10 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def _address(value: str) -> str:
-    if not is_http(value):
-        raise problem("must begin with https://")
+    # Whoever asks for another one is not told of what is for this machine alone.
+    schemes = ("http", "https") if value.lower().startswith("http://") else ("https",)
+    if fault := address_fault(value, schemes):
+        raise problem(fault)
     parts = urlsplit(value)
     if parts.scheme == "http" and parts.hostname not in _HERE:
         raise problem("must begin with https://, since whoever is in between could let in anybody")

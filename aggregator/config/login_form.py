@@ -12,21 +12,23 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from aggregator.config.oauth import Grant
-from aggregator.config.quantities import is_http
+from aggregator.config.quantities import address_fault
 from aggregator.config.sheet import SWITCH, Sheet, Words, problem
 
 
 def _address(value: str) -> str:
-    if not is_http(value):
-        raise problem("must begin with http:// or https://")
+    if fault := address_fault(value):
+        raise problem(fault)
     return value
 
 
 def _resource(value: object) -> object:
     if SWITCH.get(str(value).lower()) is False:
         return False
-    if not isinstance(value, str) or not is_http(value):
-        raise problem("must be an address that begins with http:// or https://, or `false`")
+    if not isinstance(value, str):
+        raise problem("must be an address or `false`")
+    if fault := address_fault(value):
+        raise problem(f"must be an address or `false`; it {fault}")
     return value
 
 

@@ -1,11 +1,16 @@
 """Durations, sizes and addresses as people write them."""
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
-_SPACE = re.compile(r"[\s\x00-\x1f]")
+_SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
+_AUTHORITY = re.compile(r"[^/]*//([^/?#]*)")
+_HTTP = ("http", "https")
+PROXIES = (*_HTTP, "socks5", "socks5h")
+"""What the address of a proxy may begin with."""
 _STORES = frozenset(("redis", "rediss", "valkey", "valkeys"))
 _SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 _BYTES = {
@@ -40,13 +45,41 @@ def size_in_bytes(text: str) -> int:
 
 def is_http(text: str) -> bool:
     """Whether a text is an address that is reached over HTTP."""
+    return address_fault(text) is None
+
+
+def address_fault(text: str, schemes: Sequence[str] = _HTTP) -> str | None:
+    """Say what keeps a text from being an address that can be reached, if anything does.
+
+    It is not quoted, as there may be a secret in it.
+    """
+    *others, last = (f"{scheme}://" for scheme in schemes)
+    if not text.lstrip().lower().startswith((*others, last)):
+        return f"must begin with {' or '.join(filter(None, (', '.join(others), last)))}"
+    if blank := _SPACE.search(text):
+        return f"has a {'space' if blank[0].isspace() else 'control character'} in it"
     try:
         parts = urlsplit(text)
-        return (
-            parts.scheme in {"http", "https"} and bool(parts.hostname) and not _SPACE.search(text)
-        )
     except ValueError:
-        return False
+        return _host_fault(text)
+    if not parts.hostname:
+        return "names no host"
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    return None if is_port else "must have a number from 1 to 65535 as its port"
+
+
+def _host_fault(text: str) -> str:
+    """Say why an address cannot even be taken apart."""
+    found = _AUTHORITY.match(text)
+    host = found[1] if found else text
+    if host.count("[") != host.count("]"):
+        return "has a `[` or a `]` without the other"
+    if "[" in host:
+        return "has something else than an IPv6 address in `[ ]`"
+    return "has a character in its host that no host may have"
 
 
 def is_store(text: str) -> bool:

@@ -15,7 +15,7 @@ from aggregator.config.keychain import Held
 from aggregator.config.limits import Limits
 from aggregator.config.login_form import NO_LOGIN, OAuthForm
 from aggregator.config.oauth import OAuth
-from aggregator.config.quantities import is_http
+from aggregator.config.quantities import PROXIES, address_fault
 from aggregator.config.settings import DriftChoice
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import Source
@@ -227,14 +227,17 @@ def _check_transport(form: ServerForm, entry: Entry, source: Source) -> None:
 
 def _check_url(form: ServerForm, url: str, entry: Entry, source: Source) -> None:
     location = (*entry.location, "url")
-    if not is_http(url):
-        raise source.error(f"`{dotted(location)}` must begin with http:// or https://", location)
+    if fault := address_fault(url):
+        raise source.error(f"`{dotted(location)}` {fault}", location)
     if form.type == "stdio":
         raise source.error(
             f"`{entry.name}` has a `url`, so its `type` must be `http` or `sse`",
             (*entry.location, "type"),
         )
     _refuse_useless(ONLY_FOR_PROGRAMS, "url", entry, source)
+    if form.proxy and (fault := address_fault(form.proxy, PROXIES)):
+        location = (*entry.location, "proxy")
+        raise source.error(f"`{dotted(location)}` {fault}", location)
 
 
 def _check_command(form: ServerForm, entry: Entry, source: Source) -> None:

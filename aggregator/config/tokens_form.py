@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
-from aggregator.config.quantities import is_http
+from aggregator.config.quantities import address_fault
 from aggregator.config.sheet import Sheet, problem
 from aggregator.config.tokens import ENDINGS, PACKAGES, TokenCounter, Tokenizer
 
@@ -44,7 +44,9 @@ def usable_tokens(form: TokensForm | None) -> TokensForm | None:
             raise problem(_TOKENIZER)
     elif not form.url or not form.model:
         raise problem(_TOKENIZER)
-    elif not is_http(form.url) or urlsplit(form.url).path.rpartition("/")[2] not in ENDINGS:
+    elif fault := address_fault(form.url):
+        raise problem(f"has a `url` that {fault}")
+    elif urlsplit(form.url).path.rpartition("/")[2] not in ENDINGS:
         raise problem("needs a `url` that ends in `/count_tokens` or `/input_tokens`")
     elif urlsplit(form.url).scheme == "http" and urlsplit(form.url).hostname not in _HERE:
         raise problem("needs a `url` that begins with https://, since a key is shown to it")

@@ -88,8 +88,8 @@ def test_a_broken_edit_is_told_to_who_looks_at_a_running_server(shell: Shell) ->
     [
         ("http://127.0.0.1:1/mcp", ExitStatus.UNREACHED, "did not answer: connection refused"),
         ("file:///etc/passwd", ExitStatus.USAGE, "must begin with http:// or https://"),
-        ("http://[", ExitStatus.USAGE, "`--url` is no address: "),
-        ("http://a:b/", ExitStatus.USAGE, "`--url` is no address: "),
+        ("http://[", ExitStatus.USAGE, "`--url` has a `[` or a `]` without the other"),
+        ("http://a:b/", ExitStatus.USAGE, "`--url` must have a number from 1 to 65535 as its port"),
         ("nonsense", ExitStatus.USAGE, "must begin with http:// or https://"),
     ],
 )

@@ -71,6 +71,7 @@ def test_an_issuer_is_believed_for_what_rules_say() -> None:
         ("localToken: true", "no `issuer`"),
         (f"issuer: http://a.example\naudience: x\n{RULE}", "must begin with https://"),
         (f"issuer: a.example\naudience: x\n{RULE}", "must begin with https://"),
+        (f"issuer: https://a:99999\naudience: x\n{RULE}", "from 1 to 65535 as its port"),
         (f"issuer: https://a.example?x=1\naudience: x\n{RULE}", "without `?`"),
         (f"issuer: https://a.example\naudience: tools\n{RULE}", "needs `resource`"),
         ("state: https://store.example.com", "must be a `redis://…`"),

@@ -149,10 +149,34 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
         "must begin with http:// or https://",
     ),
     (
-        "broken address",
-        "servers:\n  a:\n    url: http://[h\n",
+        "port of an address",
+        "servers:\n  a:\n    url: http://h:99999/mcp\n",
         3,
-        "must begin with http:// or https://",
+        "`servers.a.url` must have a number from 1 to 65535 as its port",
+    ),
+    (
+        "port of a proxy",
+        "servers:\n  a:\n    url: http://h\n    proxy: http://h:99999\n",
+        4,
+        "`servers.a.proxy` must have a number from 1 to 65535 as its port",
+    ),
+    (
+        "proxy",
+        "servers:\n  a:\n    url: http://h\n    proxy: h:3128\n",
+        4,
+        "`servers.a.proxy` must begin with http://, https://, socks5:// or socks5h://",
+    ),
+    (
+        "port of a login",
+        "servers:\n  a:\n    url: http://h\n    oauth: {issuer: 'https://h:0'}\n",
+        4,
+        "`servers.a.oauth.issuer` must have a number from 1 to 65535 as its port",
+    ),
+    (
+        "what a login is for",
+        "servers:\n  a:\n    url: http://h\n    oauth: {resource: 'https://'}\n",
+        4,
+        "`servers.a.oauth.resource` must be an address or `false`; it names no host",
     ),
     (
         "args of an address",
