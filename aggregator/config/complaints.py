@@ -9,6 +9,8 @@ _WORDS = (
     (r"end of stream.*quoted scalar", "a quotation mark is never closed"),
     (r"stream end.*flow sequence", "a `[` is never closed"),
     (r"stream end.*flow mapping", "a `{` is never closed"),
+    (r"node content, but found '<stream end>'", "it ends too early"),
+    (r"node content, but found '(.)'", r"a value is missing before a `\1`"),
     (r"expected ',' or '(.)'", r"a `,` or `\1` is missing"),
     (r"character '(?:\\t|\t)'", "a tab is used for indentation"),
     (r"character '(.)' that cannot start", r"text that is not in quotes begins with `\1`"),

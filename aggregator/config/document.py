@@ -6,6 +6,7 @@ say, and an environment variable must get exactly what the person typed.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 
 from aggregator.basics.frozen import frozen
@@ -49,11 +50,43 @@ def read_document(text: str, path: str) -> Document:
     """Return what the text says.
 
     Raises:
-        ConfigError: It is not one document of plain YAML, of which JSON is one, within the bounds.
+        ConfigError: It is not one document of plain YAML, of which JSON is one, within the bounds;
+            in a file of JSON there may be comments.
     """
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(path, "is larger than 1 MiB")
-    return _read_json(text, path) or _read_yaml(text, path)
+    found = _read_json(text, path)
+    return found or (_read_commented if is_json(path) else _read_yaml)(text, path)
+
+
+def is_json(path: str) -> bool:
+    """Return whether a file is one of JSON by its name."""
+    return path.lower().endswith((".json", ".jsonc"))
+
+
+def _read_commented(text: str, path: str) -> Document:
+    """Return what JSON with comments says, or YAML that is called JSON."""
+    # Most files have none, and do not wait for what finds them.
+    from aggregator.basics.jsonc import bare  # noqa: PLC0415 - see above
+
+    plain = bare(text)
+    if not plain.lstrip().startswith(("{", "[")):
+        return _read_yaml(text, path)
+    if (found := _read_json(plain, path)) is not None:
+        return found
+    # What YAML makes of a comment may be a key.
+    if not _is_sound(plain):
+        with suppress(ConfigError):
+            return _read_yaml(text, path)
+    return _read_yaml(plain, path)
+
+
+def _is_sound(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _read_yaml(text: str, path: str) -> Document:

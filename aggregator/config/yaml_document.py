@@ -10,7 +10,15 @@ from yaml import events
 
 from aggregator.basics.frozen import frozen
 from aggregator.config.complaints import Complaint, complaint
-from aggregator.config.document import MAX_DEPTH, MAX_VALUES, Document, Location, Value, dotted
+from aggregator.config.document import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    Document,
+    Location,
+    Value,
+    dotted,
+    is_json,
+)
 from aggregator.errors import ConfigError
 
 _Loader = Callable[[str], Any]
@@ -54,7 +62,8 @@ def _events(text: str, loader: _Loader) -> Iterator[events.Event]:
 def _not_yaml(error: yaml.MarkedYAMLError, text: str, path: str) -> ConfigError:
     found = complaint(error)
     hint = _advice(found, _LINE_BREAK.split(text)[found.line - 1])
-    return ConfigError(path, f"is not valid YAML: {found.problem}", line=found.line, hint=hint)
+    kind = "JSON" if is_json(path) and text.lstrip().startswith(("{", "[")) else "YAML"
+    return ConfigError(path, f"is not valid {kind}: {found.problem}", line=found.line, hint=hint)
 
 
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregator.config.document import MAX_DEPTH, MAX_VALUES, Document, read_document
+from aggregator.basics.jsonc import bare
+from aggregator.config.document import MAX_DEPTH, MAX_VALUES, Document, Value, read_document
 from aggregator.config.yaml_document import read_yaml
 from aggregator.errors import ConfigError
 
@@ -70,14 +71,85 @@ def test_a_key_may_stand_on_another_line_than_its_colon() -> None:
     assert document.line(("a",)) == 1
 
 
-def test_what_reads_yaml_is_not_loaded_for_it() -> None:
+COMMENTED = """\
+// the servers of the team
+{
+  /* of which
+     there is one */ "mcpServers": {
+    "a": {
+      "command": "x", // its program
+      "args": ["-y", 1.10, "http://h/*", "\\"//", true,],
+    },
+  },
+}
+"""
+
+
+def test_comments_and_trailing_commas_say_nothing() -> None:
+    document = read_document(COMMENTED, "servers.json")
+
+    args: list[Value] = ["-y", "1.10", "http://h/*", '"//', "true"]
+    assert document.data == {"mcpServers": {"a": {"command": "x", "args": args}}}
+    assert document.line(("mcpServers", "a", "args")) == 7
+    assert (
+        read_document(COMMENTED.replace("-y", "\u00fc"), "s.JSONC").line(("mcpServers", "a")) == 5
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{ // c\n  "a": 1\n  "b": 2\n}', "`s.json`, line 3: is not valid JSON: a `,` or `}` is"),
+        ('{\n  /* c */ "a": [1, 2}', "`s.json`, line 2: is not valid JSON: a `,` or `]` is"),
+        ('{"a": 1,\n/* c\n"b": "x"}', "`s.json`, line 3: is not valid JSON: it ends too early"),
+        ('{ // c\n"a": 1,\n"a": 2}', "`s.json`, line 3: `a` is defined twice, first on line 2"),
+        ('{"a": ]}', "`s.json`, line 1: is not valid JSON: a value is missing before a `]`"),
+        ("a: b: c", "`s.json`, line 1: is not valid YAML: there is a second colon"),
+    ],
+)
+def test_what_is_wrong_with_it_is_told_with_its_line(text: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_document(text, "s.json")
+
+    assert told in str(caught.value)
+
+
+def test_what_is_called_json_may_be_yaml() -> None:
+    for text in ("{a: http://h}", "{'a': 'http://h'}", "a: http://h"):
+        assert read_document(text, "s.json").data == {"a": "http://h"}
+
+
+def test_in_yaml_two_slashes_begin_no_comment() -> None:
+    assert read_document('{"a": //h}', "servers.yaml").data == {"a": "//h"}
+
+
+@settings(max_examples=200)
+@given(VALUES, st.sampled_from([None, 0, 2, "\t"]))
+def test_what_has_no_comments_is_bare(value: Any, indent: int | str | None) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+
+    assert bare(text) == text
+
+
+@given(st.text(alphabet='"\\/*,]}\n\r\t a'))
+def test_what_is_bare_has_the_lines_it_had(text: str) -> None:
+    found = bare(text)
+
+    assert len(found) == len(text)
+    assert [at for at, each in enumerate(found) if each in "\r\n"] == [
+        at for at, each in enumerate(text) if each in "\r\n"
+    ]
+
+
+@pytest.mark.parametrize("servers", [SERVERS, COMMENTED])
+def test_what_reads_yaml_is_not_loaded_for_it(servers: str) -> None:
     program = (
         "import sys; from pathlib import Path; from aggregator.config import parse_config\n"
-        f"parse_config({SERVERS!r}, Path('servers.json'), {{}})\n"
-        "print('yaml' in sys.modules)"
+        f"parse_config({servers!r}, Path('servers.json'), {{}})\n"
+        "print('yaml' in sys.modules, 'aggregator.basics.jsonc' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert done.stdout.strip() == "False"
+    assert done.stdout.split() == ["False", str(servers is COMMENTED)]

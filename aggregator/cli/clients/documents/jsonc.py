@@ -7,9 +7,9 @@ from typing import Any
 
 from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_plain_object
+from aggregator.basics.jsonc import GAP
 from aggregator.cli.clients.documents.trees import Tree
 
-_SPACE = re.compile(r"(?:[\s\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"[-+.\w]+")
 _DECODER = json.JSONDecoder(strict=False)
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
@@ -161,7 +161,7 @@ def _comma(text: str, position: int) -> int:
 
 
 def _after_space(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
+    found = GAP.match(text, position)
     return found.end() if found else position
 
 
