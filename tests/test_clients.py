@@ -3,7 +3,14 @@ import sys
 
 import pytest
 
-from aggregator.clients import CLIENTS, UNKNOWN, known_clients, profile, sent_names
+from aggregator.clients import (
+    CLIENTS,
+    UNKNOWN,
+    known_clients,
+    likely_meant,
+    profile,
+    sent_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +108,8 @@ def test_the_table_is_read_without_what_reads_configuration():
 def test_profiles_are_values():
     with pytest.raises(AttributeError):
         profile("mcp", {}).title = "changed"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_no_name_that_a_client_sends_is_taken_for_another() -> None:
+    assert not any(map(likely_meant, known_clients()))
+    assert {likely_meant(each.name) for each in CLIENTS} >= {"Visual Studio Code", "mcp"}

@@ -9,8 +9,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from aggregator.basics.frozen import frozen
+from aggregator.clients import likely_meant
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
+from aggregator.config.settings import Settings
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import read_text
 from aggregator.fleet.approving import lock_path, missing
@@ -58,6 +60,7 @@ def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
     found = [Finding("warning", "", text) for text in (*config.warnings, *problems)]
     found.extend(Finding("warning", *each) for each in _literal_secrets(config.path))
     found.extend(Finding("warning", "", text) for text in _open_env_files(config.path))
+    found.extend(Finding("warning", "", text) for text in _misnamed(config.settings))
     found.extend(Finding("warning", *each) for each in _unlocked(config))
     for server in config.enabled.values():
         found.extend(Finding("error", server.name, text) for text in _obstacles(server, variables))
@@ -67,6 +70,19 @@ def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
             text = "no `description`; one line about what it does helps the model to search"
             found.append(Finding("hint", server.name, text))
     return found
+
+
+def _misnamed(settings: Settings) -> Iterator[str]:
+    """Yield the names of clients that look like another's; any other may be a client's own."""
+    named = {"clients": (*settings.clients, *settings.result_limits)}
+    named |= {f"profiles.{name}.clients": each.clients for name, each in settings.profiles.items()}
+    for key, names in named.items():
+        for name in dict.fromkeys(names):
+            if (other := likely_meant(name)) is not None:
+                yield (
+                    f"`{key}`: no client that is known calls itself `{name}`. "
+                    f"Did you mean `{other}`?"
+                )
 
 
 def _unlocked(config: Config) -> Iterator[tuple[str, str]]:

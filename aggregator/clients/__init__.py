@@ -20,6 +20,7 @@ __all__ = [
     "SurfaceChoice",
     "is_same_client",
     "known_clients",
+    "likely_meant",
     "profile",
     "said_of",
     "sent_names",
@@ -68,6 +69,22 @@ def sent_names() -> Mapping[str, str]:
     # Of several names the first is the usual one.
     names |= {each.title.casefold(): _key(each.names[0]) for each in known.values()}
     return names | {client.name: _key(client.profiles[0].names[0]) for client in CLIENTS}
+
+
+ALIKE = 0.8
+"""How much a name must look like another to be taken for it, where 1 is the same."""
+
+
+def likely_meant(name: str) -> str | None:
+    """Return the name of a known client that is likely meant by one that no such client sends."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only who checks a file needs it
+
+    key, known = _key(name), sent_names()
+    if key in known_clients():
+        return None
+    found = [key] if key in known else get_close_matches(key, known, 1, ALIKE)
+    spelt = {_key(each): each for program in known_clients().values() for each in program.names}
+    return spelt[known[found[0]]] if found else None
 
 
 _BRIDGE = re.compile(r"\s*\(via [^)]*\)\s*$")

@@ -114,3 +114,26 @@ def test_withholding_without_a_lock_is_noticed(tmp_path: Path) -> None:
     assert any(words in each for each in findings(tmp_path, text))
     (tmp_path / "servers.lock").write_text("{}", encoding="utf-8")
     assert not any(words in each for each in findings(tmp_path, text))
+
+
+def test_a_client_that_is_misnamed_is_warned_of_and_one_that_is_not_known_is_not(
+    tmp_path: Path,
+) -> None:
+    found = findings(
+        tmp_path,
+        "clients:\n"
+        "  claud-code: promote\n"
+        "  vscode: {maxResultTokens: 9000}\n"
+        "  Claude-Code: relay\n"
+        "  nosuch: hybrid\n"
+        "  our own agent: relay\n"
+        "profiles: {r: {clients: [cursor-vscod, cursor-vscode]}}\n"
+        "servers: {a: {command: sh, description: x}}\n",
+    )
+
+    unknown = "no client that is known calls itself"
+    assert found == [
+        f"warning: `clients`: {unknown} `claud-code`. Did you mean `claude-code`?",
+        f"warning: `clients`: {unknown} `vscode`. Did you mean `Visual Studio Code`?",
+        f"warning: `profiles.r.clients`: {unknown} `cursor-vscod`. Did you mean `cursor-vscode`?",
+    ]
