@@ -2,6 +2,7 @@
 
 import re
 import socket
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -161,6 +162,10 @@ def _unconnected(error: BaseException, url: httpx2.URL) -> str | None:
                 return f"no connection to {place} in time"
             case ConnectionRefusedError():
                 return f"the connection to {place} was refused"
+            case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE") if (
+                url.scheme == "https"
+            ):
+                return f"{place} does not speak TLS; the address may have to begin with http://"
             case socket.gaierror(errno=socket.EAI_AGAIN):
                 return f"the host `{url.host}` cannot be looked up for now"
             case socket.gaierror():

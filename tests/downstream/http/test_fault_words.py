@@ -3,6 +3,8 @@
 import socket
 from datetime import UTC, datetime
 
+import anyio
+import anyio.abc
 import httpx2
 import pytest
 
@@ -164,3 +166,27 @@ async def test_an_endpoint_names_the_headers_it_was_given_and_not_what_they_say(
 
     assert "`X-Key`;" in reason
     assert "secret" not in reason
+
+
+@pytest.mark.anyio
+async def test_a_server_without_tls_is_said_to_have_none() -> None:
+    async def answer(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - no query
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, answer)
+        async with open_endpoint(Address(url=f"https://127.0.0.1:{port}/mcp")) as endpoint:
+            with pytest.raises(UndeliveredError) as caught:
+                async with endpoint.send("POST", {}, b"{}"):
+                    pass
+        group.cancel_scope.cancel()
+
+    reason = caught.value.undelivered.reason
+    assert reason == (
+        f"it cannot be reached: `127.0.0.1:{port}` does not speak TLS; "
+        "the address may have to begin with http://"
+    )
