@@ -20,6 +20,7 @@ _WORDS = (
         "there is a second colon, or the line is indented further than the one above",
     ),
     (r"expected <block end>", "this line is not indented as those above it"),
+    (r"expected '<document start>'", "there is more after the end of what it says"),
     (r"could not find expected ':'", "a key has no colon behind it"),
 )
 """What the parser says, with what it was doing, and what is wrong in the file then."""

@@ -59,6 +59,13 @@ def read_document(text: str, path: str) -> Document:
     return found or (_read_commented if is_json(path) else _read_yaml)(text, path)
 
 
+def beginning(path: str) -> str:
+    """Return how to begin a file, in the form that its name promises."""
+    if is_json(path):
+        return 'Begin with `{"mcpServers": {`, and list the servers in it'
+    return "Begin with `servers:`, and list the servers indented under it"
+
+
 def is_json(path: str) -> bool:
     """Return whether a file is one of JSON by its name."""
     return path.lower().endswith((".json", ".jsonc"))

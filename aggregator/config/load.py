@@ -12,7 +12,14 @@ from types import MappingProxyType
 from aggregator.config.audit import Audit
 from aggregator.config.client import translate
 from aggregator.config.clients_form import limits_of, surfaces_of
-from aggregator.config.document import Location, Value, dotted, read_document
+from aggregator.config.document import (
+    Location,
+    Value,
+    beginning,
+    dotted,
+    is_json,
+    read_document,
+)
 from aggregator.config.dotenv import EnvFileError
 from aggregator.config.form import SECTIONS, SettingsForm, top_keys
 from aggregator.config.http import Http
@@ -122,14 +129,15 @@ class _Reading:
 
     def _top(self) -> dict[str, Value]:
         data = self._source.document.data
-        hint = "Begin with `servers:`, and list the servers indented under it"
+        path = str(self._source.path)
+        hint, section = beginning(path), "mcpServers" if is_json(path) else "servers"
         if data is None:
-            raise ConfigError(str(self._source.path), "is empty", hint=hint)
+            raise ConfigError(path, "is empty", hint=hint)
         if not isinstance(data, dict):
-            raise self._source.error("must be a mapping with the key `servers`", (), hint)
+            raise self._source.error(f"must be a mapping with the key `{section}`", (), hint)
         if "servers" not in data and "mcpServers" not in data:
             self._refuse_unknown(data)
-            raise self._source.error("has no `servers`", (), hint)
+            raise self._source.error(f"has no `{section}`", (), hint)
         return data
 
     def _refuse_unknown(self, data: dict[str, Value]) -> None:

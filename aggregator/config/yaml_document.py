@@ -16,6 +16,7 @@ from aggregator.config.document import (
     Document,
     Location,
     Value,
+    beginning,
     dotted,
     is_json,
 )
@@ -72,6 +73,8 @@ _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 def _advice(found: Complaint, written: str) -> str | None:
     """Return what to do about a parser's complaint about a line."""
+    if "<document start>" in found.context:
+        return "Is it TOML? `aggregator import FILE` takes over the servers of such a file"
     if "a tab is" in found.problem:
         return "Indent with spaces"
     if "${" in written:
@@ -118,7 +121,7 @@ class _Builder:
     def document(self) -> Document:
         next(self._stream)  # the start of the stream
         if not isinstance(next(self._stream), events.DocumentStartEvent):
-            self._refuse("is empty", None, "Begin with `servers:`")
+            self._refuse("is empty", None, beginning(self._path))
         data = self._value(next(self._stream), ()).value
         next(self._stream)  # the end of the document
         following = next(self._stream)

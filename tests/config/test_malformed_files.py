@@ -20,6 +20,12 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
     ("empty", "", None, "is empty|Begin with `servers:`"),
     ("only comments", "# nothing\n", None, "is empty"),
     ("null document", "---\n~\n", None, "is empty"),
+    (
+        "TOML",
+        '[servers.a]\ncommand = "x"\n',
+        2,
+        "there is more after the end of what it says|Is it TOML?",
+    ),
     ("a list", "- notes\n", 1, "must be a mapping with the key `servers`"),
     ("plain text", "hello\n", 1, "must be a mapping"),
     ("no servers", "toolSearch: auto\n", 1, "has no `servers`"),
@@ -308,6 +314,14 @@ def problem_of(path: Path) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         load_config(path, {})
     return caught.value
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "// nothing yet"])
+def test_a_file_of_json_without_servers_is_told_how_json_begins(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text(text, encoding="utf-8")
+
+    assert (problem_of(path).hint or "").startswith('Begin with `{"mcpServers": {`')
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
