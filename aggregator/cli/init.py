@@ -21,11 +21,16 @@ from aggregator.entry.place import CONFIG_VARIABLE
 NAMED = 5
 """Servers of a client that are named in a question."""
 
+Found = tuple[ClientFile, list[str]]
+"""A file of a client, and what its servers are called."""
+
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Make the file, and offer to register it in the clients that there are."""
     target = _target(options, environment)
-    files = list(_chosen(options, environment))
+    there = place(options)
+    found = [] if options.sources else list(_found(environment))
+    files = _chosen(found, options, environment)
     plan = _plan(files, target, environment)
     tell(plan, environment)
     show(plan.changes, plan.secrets, environment)
@@ -33,10 +38,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
-    there = place(options)
     environment.note(
         f"Wrote `{environment.known_as(target)}`; `aggregator add{there}` adds a server to it"
     )
+    if options.yes and found:
+        _tell_left(found, _into(there), environment)
     registered = [] if options.yes else list(_register(files, target, environment))
     if not registered:
         environment.note(f"`aggregator install CLIENT{there}` lets a client use what is in it")
@@ -54,26 +60,70 @@ def _target(options: argparse.Namespace, environment: Environment) -> Path:
     target = chosen or user_config(environment)
     if target.exists():
         there = place(options)
-        into = there.replace("--config", "--into", 1)
         raise CommandError(
             f"`{target}` is there already",
-            f"`aggregator add{there}` and `aggregator import{into}` add to it; "
+            f"`aggregator add{there}` and `aggregator import{_into(there)}` add to it; "
             "`--config FILE` makes another",
         )
     return target
 
 
-def _chosen(options: argparse.Namespace, environment: Environment) -> Iterator[ClientFile]:
-    """Yield the files to take servers from: those named, or those that a person agrees to."""
-    for source in options.sources:
-        yield from files_of(source, environment)
-    if options.sources or options.yes:
-        return
+def _into(there: str) -> str:
+    """Return how `import` is told which file is meant."""
+    return there.replace("--config", "--into", 1)
+
+
+def _found(environment: Environment) -> Iterator[Found]:
+    """Yield the files of clients that have servers to take over, and what these are called."""
     for client in INSTALLABLE:
         for file in readable(client, environment):
-            names = [each.name for each in foreign_servers(file, environment)]
-            if names and environment.agrees(f"Take over {_some(names)} of {file.title}?"):
-                yield file
+            if names := [each.name for each in foreign_servers(file, environment)]:
+                yield file, names
+
+
+def _chosen(
+    found: Sequence[Found], options: argparse.Namespace, environment: Environment
+) -> list[ClientFile]:
+    """Return the files to take servers from: those named, or those that a person agrees to.
+
+    Raises:
+        CommandError: There is nobody to ask; what could be done is shown.
+    """
+    if options.sources or options.yes:
+        return [each for source in options.sources for each in files_of(source, environment)]
+    try:
+        return [
+            file for file, names in found if environment.agrees(f"Take over {_of(file, names)}?")
+        ]
+    except CommandError as error:
+        plan = _plan([file for file, _ in found], _target(options, environment), environment)
+        tell(plan, environment)
+        show(plan.changes, plan.secrets, environment)
+        there = place(options)
+        sources = "".join(f" --from {name}" for name in _clients(found))
+        hint = (
+            f"`aggregator init{there}{sources} --yes` does that; "
+            f"`aggregator init{there} --yes` makes a file without servers"
+        )
+        raise CommandError(str(error), hint) from None
+
+
+def _clients(found: Iterable[Found]) -> list[str]:
+    return list(dict.fromkeys(file.client.name for file, _ in found if file.client))
+
+
+def _tell_left(found: Sequence[Found], into: str, environment: Environment) -> None:
+    """Say what was not taken over, as nobody was asked, and what takes it over now."""
+    left = "; ".join(_of(file, names) for file, names in found)
+    one = f", and `aggregator import {_clients(found)[0]}{into}` those of one client"
+    environment.note(
+        f"Left out: {left}\n`aggregator import{into}` takes over all of them"
+        f"{one if len(_clients(found)) > 1 else ''}"
+    )
+
+
+def _of(file: ClientFile, names: Sequence[str]) -> str:
+    return f"{_some(names)} of {file.title}"
 
 
 def _some(names: Sequence[str]) -> str:

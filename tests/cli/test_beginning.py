@@ -95,6 +95,37 @@ def test_a_file_without_servers_can_be_used_and_added_to(shell: Shell) -> None:
     assert "# What else there is" in own(shell).read_text(encoding="utf-8")
 
 
+def test_without_anybody_to_ask_the_plan_is_shown_with_the_command_for_it(shell: Shell) -> None:
+    shell.give("cursor")
+    shell.give("zed")
+
+    ran = shell.run("init")
+
+    assert ran.status is ExitStatus.ERROR
+    assert not own(shell).exists()
+    assert "`tracker` from Cursor" in ran.err
+    assert "+  tracker:" in ran.out
+    assert "nothing was changed, as there is nobody to ask" in ran.err
+    assert "hint: `aggregator init --from cursor --from zed --yes` does that" in ran.err
+    assert shell.run("init", "--from", "cursor", "--from", "zed", "--yes").out == ran.out
+
+
+def test_what_is_left_out_without_a_question_is_named(shell: Shell) -> None:
+    shell.give("cursor")
+    shell.give("zed")
+
+    ran = shell.run("init", "--config", "own.yaml", "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "`tracker` of Cursor" in ran.err
+    assert "`aggregator import --into own.yaml` takes over all of them" in ran.err
+    assert "`aggregator import cursor --into own.yaml` those of one client" in ran.err
+    assert shell.run("import", "--into", "own.yaml", "--yes").status is ExitStatus.FINE
+    assert "tracker" in servers(shell.project / "own.yaml")
+    named = shell.run("init", "--from", "cursor", "--yes")
+    assert "Left out" not in named.err
+
+
 def test_a_file_that_is_there_is_not_made_again(shell: Shell) -> None:
     path = shell.write_servers(COMMENTED)
 
