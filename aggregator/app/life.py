@@ -17,6 +17,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from aggregator import __version__
 from aggregator.basics import garbage
+from aggregator.basics.parting import waiting_for
 from aggregator.basics.signals import Signal
 from aggregator.config import Config
 from aggregator.downstream.login.home import login_home
@@ -60,8 +61,6 @@ HEAD_START = 0.3
 
 SILENCE = 0.5
 """Seconds after which whoever stops us wonders what is waited for."""
-NAMED = 3
-"""Servers that are named then."""
 
 REFRESH_DELAY = 10.0
 """Seconds after a client's first question before servers are started for nobody's sake."""
@@ -254,11 +253,7 @@ async def _tell_of_the_rest(fleet: Fleet) -> None:
     """Say which servers keep whoever stops us waiting."""
     await anyio.sleep(SILENCE)
     if names := fleet.living:
-        shown = ", ".join(f"`{name}`" for name in names[:NAMED])
-        more = f" and {len(names) - NAMED} more" if names[NAMED:] else ""
-        them = "it" if len(names) == 1 else "them"
-        told = f"waiting for {shown}{more} to end; a second Ctrl-C ends {them} at once"
-        logger.warning("%s", told)
+        logger.warning("%s", waiting_for(names))
 
 
 async def _reload_when_told(reloading: Reloading, orders: Orders) -> None:

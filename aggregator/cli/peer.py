@@ -12,15 +12,15 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
 from aggregator import __version__
+from aggregator.basics.parting import waiting_for
 from aggregator.cli.environment import CommandError, Environment, ToldError
-from aggregator.cli.live import LiveLine
 from aggregator.records.events import OURSELVES
 from aggregator.records.inspection import SERVERS_URI
 
@@ -31,8 +31,6 @@ SILENCE = 0.5
 """Seconds after which a person wonders what is waited for."""
 PARTING = 10.0
 """Seconds that `serve` has to stop its servers once its client has left."""
-NAMED = 3
-"""Servers that are named where there may be many."""
 GIVEN_UP = ("failed", "needs login")
 """The states of servers that nothing runs for."""
 READ_AT_ONCE = 1 << 16
@@ -174,18 +172,13 @@ class Child(Peer):
                 threading.Thread(target=self._process.wait, daemon=True).start()
 
     def _await_end(self, environment: Environment) -> None:
-        line = LiveLine(environment)
-        # What helps comes first: a narrow terminal shows no more than the beginning.
-        them = "it" if len(self._names) == 1 else "them"
-        waiting = f"Ctrl-C again ends {_some(self._names)} at once; waiting for {them} to end"
-        (line.show if line.is_seen else environment.note)(waiting)
+        # Not on one line that is drawn again: a narrow terminal would not show what helps.
+        environment.note(waiting_for(self._names))
         try:
             self._process.wait(PARTING)
         except subprocess.TimeoutExpired:
             self._process.terminate()
             self._process.wait()
-        finally:
-            line.clear()
 
     def _exchange(self, request: Json) -> Iterator[Json]:
         self._send(request)
@@ -245,14 +238,6 @@ def _lines_of(descriptor: int) -> Iterator[bytes]:
             yield b"".join([*parts, line])
             parts.clear()
         parts.append(rest)
-
-
-def _some(names: Sequence[str]) -> str:
-    """Name a few servers."""
-    if not names:
-        return "the servers"
-    shown = ", ".join(f"`{name}`" for name in names[:NAMED])
-    return f"{shown} and {len(names) - NAMED} more" if names[NAMED:] else shown
 
 
 @contextmanager

@@ -306,7 +306,7 @@ def test_ctrl_c_says_what_it_waits_for(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 
-    waiting = "Ctrl-C again ends `stubborn` at once; waiting for it to end"
+    waiting = "waiting for `stubborn`; Ctrl-C again ends it at once"
     assert waiting in ran.err.splitlines()
 
 
@@ -350,8 +350,30 @@ def test_serving_over_http_says_what_its_end_waits_for(shell: Shell) -> None:
         os.killpg(process.pid, signal.SIGINT)
         ran = ended(process)
 
-    assert "waiting for `stubborn` to end; a second Ctrl-C ends it at once" in ran.err
+    assert "waiting for `stubborn`; Ctrl-C again ends it at once" in ran.err
     assert ran.status is ExitStatus.FINE
+
+
+def test_serving_over_http_says_at_once_which_calls_its_end_waits_for(shell: Shell) -> None:
+    pipe = shell.home / "received"
+    os.mkfifo(pipe)
+    arguments = f"[{FAULTY}, ok, --log, {pipe}]"
+    shell.write_servers(f"servers: {{test: {{command: {sys.executable}, args: {arguments}}}}}")
+    with (
+        pipe.open("r+b", buffering=0) as received,
+        start(shell, "serve", "--http", "0", "--drain", "300s") as process,
+    ):
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        with start(shell, "call", "test__wait", "--url", url) as caller:
+            assert any(b"tools/call" in line for line in received)
+            os.killpg(process.pid, signal.SIGINT)
+            said = next(line for line in process.stderr if line.startswith("waiting"))
+            os.killpg(process.pid, signal.SIGINT)
+            ended(caller)
+
+    assert said == "waiting up to 300 s for 1 call; Ctrl-C again ends it at once\n"
+    assert process.returncode == ExitStatus.INTERRUPTED
 
 
 def test_ctrl_c_ends_serving_over_stdio(shell: Shell) -> None:
