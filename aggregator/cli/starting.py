@@ -108,8 +108,9 @@ class _Progress:
             return
         shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
         done = len(servers) - len(names)
-        of_all = f"; {done} of {len(servers)} servers have started" if servers[1:] else ""
-        self._line.show(f"{seconds:.0f} s: starting {shown}{of_all}")
+        # A narrow terminal shows the beginning, which is how far it is.
+        of_all = f"{done} of {len(servers)} started; " if servers[1:] else ""
+        self._line.show(f"{seconds:.0f} s: {of_all}starting {shown}")
 
 
 def _line(server: Server, seconds: float) -> str:

@@ -36,6 +36,8 @@ def test_progress_stays_on_one_line_of_the_window(shell: Shell, columns: int) ->
     lines = drawn(text)
     assert len(lines) > 2
     assert max(map(width_of, lines)) < columns
+    # However little of it is seen, it says how far it is; last comes the page.
+    assert all("of 4 started" in line for line in lines[:-1])
     # It is drawn over, and never ends with a new line.
     page = re.split(r"\r\x1b\[K", text)[-1]
     assert "started" not in page
