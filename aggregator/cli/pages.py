@@ -124,17 +124,26 @@ def tool_page(tool: dict[str, Any]) -> str:
     return f"{head}\n\n{indent(about, '  ')}\n\n{as_json(rest)}"
 
 
-def columns(head: Sequence[str], rows: Sequence[Sequence[str]], paper: Paper) -> str:
+def columns(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    paper: Paper,
+    *,
+    names_last: bool = False,
+) -> str:
     """Align rows under a head; the last column takes what room is left.
 
     What a narrow page has no room for stands on further lines, and where not even the other
-    columns fit, each row becomes a paragraph.
+    columns fit, each row becomes a paragraph that begins with its name: the first column, or the
+    last.
     """
     table = [[on_one_line(cell) for cell in row] for row in rows]
     widths = [max(width_of(row[at]) for row in (head, *table)) for at in range(len(head) - 1)]
     taken = sum(widths) + 2 * len(widths)
     longest = max((width_of(row[-1]) for row in (head, *table)), default=0)
     if paper.width - taken < min(longest, LEAST_ROOM):
+        if names_last:
+            head, table = ["", *head[:-1], ""], [[row[-1], *row[:-1], ""] for row in table]
         return "\n".join(_paragraph(head, row, paper) for row in table)
     room = paper.width - taken
     shown = max(room, READABLE - taken)

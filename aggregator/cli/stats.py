@@ -134,7 +134,7 @@ def _table(title: str, uses: Sequence[Use], paper: Paper) -> str:
         (f"{use.calls:,}", f"{use.errors:,}", _time(use.p50), _time(use.p95), use.name)
         for use in uses[:SHOWN]
     ]
-    return columns(head, rows, paper) + _rest(len(uses))
+    return columns(head, rows, paper, names_last=True) + _rest(len(uses))
 
 
 def _nothing(found: Tally, options: argparse.Namespace) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _dispensable(idle: Sequence[Unused], paper: Paper, there: str) -> str:
             (f"{len(each.tools):,}", f"{each.tokens:,}", f"{each.listed:,}", each.server)
             for each in whole[:SHOWN]
         ]
-        parts[-1] += "\n" + columns(head, rows, paper) + _rest(len(whole))
+        parts[-1] += "\n" + columns(head, rows, paper, names_last=True) + _rest(len(whole))
     if single:
         never = f"{counted(single, 'tool')} of servers that are used never had a call"
         names = f"`aggregator stats --json{there}` names what was not called"

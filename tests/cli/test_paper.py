@@ -95,6 +95,14 @@ def test_where_no_table_fits_each_row_is_a_paragraph() -> None:
     ]
 
 
+def test_a_paragraph_begins_with_its_name_wherever_its_column_is() -> None:
+    rows = [("1,364", "0", "everything__echo")]
+
+    text = columns(("CALLS", "ERRORS", "TOOL"), rows, Paper(width=30), names_last=True)
+
+    assert text.splitlines() == ["everything__echo", "  calls 1,364, errors 0"]
+
+
 def test_one_is_not_many() -> None:
     assert [counted(number, "tool") for number in (0, 1, 2, 1000)] == [
         "0 tools",
