@@ -12,17 +12,23 @@ from aggregator import __version__
 from aggregator.basics import garbage
 from aggregator.basics.files import in_words
 from aggregator.cli.environment import CommandError, Environment, ExitStatus, ToldError
-from aggregator.cli.parser import COMMANDS, make_parser
+from aggregator.cli.parser import COMMANDS, behind_dashes, make_parser
 from aggregator.errors import ConfigError
 
 Run = Callable[[argparse.Namespace, Environment], ExitStatus]
 
 _MODULES = {"import": "importing"}
 """Commands whose modules cannot have their names."""
-_WORDS = {"call": "arguments", "search": "query", "check": "servers"}
+_WORDS = {"call": "arguments", "search": "query", "check": "servers", "remove": "names"}
 """Commands that take any number of words, before, between and after their options."""
 _LATE: dict[str, tuple[str, str | None]] = {"token": ("name", None), "lock": ("diff", "")}
 """Commands of which one word may stand behind an option, and what there is of it until then."""
+_ALONE = ("--help", "--version")
+"""Options that stand without a command."""
+_ELSEWHERE = {"start": "serve", "run": "serve", "list": "inspect"}
+"""What commands are called by other programs, where it is not like what they are called here."""
+_OTHERWISE = {"serve": {"--port": "--http"}, "install": {"--port": "--http"}}
+"""And options."""
 
 MAX_COMPLAINTS = 20
 """Mistakes of one file that are told at once."""
@@ -55,16 +61,20 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
         arguments = [*arguments[1:2], "--help"]
     first = arguments[0] if arguments else "--help"
     if not first.startswith("-") and first not in COMMANDS:
-        close = _nearest(first, COMMANDS)
+        close = _ELSEWHERE.get(first) or _nearest(first, COMMANDS)
         hint = f"Did you mean `{close}`?" if close else "`aggregator --help` lists the commands"
         raise CommandError(f"there is no command `{first}`", hint, ExitStatus.USAGE)
-    if first.startswith("--") and first not in ("--help", "--version"):
+    if first.startswith("--") and first not in _ALONE:
+        close = _nearest(first, _ALONE)
+        if close and not any(first in _options_of(command) for command in COMMANDS):
+            problem = f"there is no option `{first}`"
+            raise CommandError(problem, f"Did you mean `{close}`?", ExitStatus.USAGE)
         raise CommandError(
             f"`{first}` stands before the command",
             f"Write it behind: `aggregator COMMAND {first} …`",
             ExitStatus.USAGE,
         )
-    options, rest = make_parser(environment, first).parse_known_args(arguments or [first])
+    options, rest = make_parser(environment, arguments).parse_known_args(arguments or [first])
     if rest:
         _gather(options, rest)
     return options
@@ -96,6 +106,8 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
     """Say which option was most likely meant, or where they are listed."""
     usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
     strange = next((each for each in rest if each.startswith("--")), None)
+    if options.command == "search" and strange is None:
+        return behind_dashes("aggregator search", [*options.query, *rest])
     if options.command == "lock" and not rest[0].startswith("-"):
         name = shlex.quote(rest[0])
         return f"It is about all servers; `aggregator approve {name}` is about one of them"
@@ -103,11 +115,20 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
         return usage
     if options.command == "call" and rest[1:]:
         return f"An argument of the tool is written `{strange.lstrip('-')}={rest[1]}`"
-    parser = argparse.ArgumentParser()
-    COMMANDS[options.command].add_options(parser)
-    known = re.findall(r"--[a-z][a-z-]+", parser.format_usage())
-    close = _nearest(strange.partition("=")[0], known)
+    typed, equals, value = strange.partition("=")
+    close = _OTHERWISE.get(options.command, {}).get(typed)
+    if close:
+        given = value if equals else next(iter(rest[rest.index(strange) + 1 :]), "PORT")
+        return f"Did you mean `{close} {shlex.quote(given)}`?"
+    close = _nearest(typed, _options_of(options.command))
     return f"Did you mean `{close}`?" if close else usage
+
+
+def _options_of(command: str) -> list[str]:
+    parser = argparse.ArgumentParser()
+    COMMANDS[command].add_options(parser)
+    # Not its usage, which leaves out each option that has a letter of its own.
+    return re.findall(r"--[a-z][a-z-]+", parser.format_help())
 
 
 def _nearest(typed: str, known: Iterable[str]) -> str | None:

@@ -1,7 +1,8 @@
-"""`aggregator remove`: one server less in `servers.yaml`."""
+"""`aggregator remove`: fewer servers in `servers.yaml`."""
 
 import argparse
 from difflib import get_close_matches
+from functools import reduce
 from pathlib import Path
 
 from aggregator.basics.json import is_array, is_plain_object
@@ -15,20 +16,20 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
-    """Take the server out of the file, and show what was changed."""
+    """Take the servers out of the file, and show what was changed."""
     target = config_path(options.config, environment)
-    name: str = options.name
     tree = read_tree(target, ExitStatus.USAGE)
-    section = _section(tree, name, target)
+    places = [(_section(tree, name, target), name) for name in dict.fromkeys(options.names)]
 
     def drop(form: Format, text: str) -> str:
-        return form.drop(text, (section, name))
+        return reduce(form.drop, places, text)
 
     change = edited(target, drop, environment)
     show([change], secrets_in(tree), environment)
     make([change])
-    environment.note(f"`{name}` is no longer in `{environment.known_as(target)}`")
-    tell_unused(found(tree, (section, name)), target, environment)
+    for _, name in places:
+        environment.note(f"`{name}` is no longer in `{environment.known_as(target)}`")
+    tell_unused([found(tree, place) for place in places], target, environment)
     return ExitStatus.FINE
 
 

@@ -126,6 +126,27 @@ def test_what_is_left_out_without_a_question_is_named(shell: Shell) -> None:
     assert "Left out" not in named.err
 
 
+def test_several_servers_are_removed_or_none(shell: Shell) -> None:
+    path = shell.write_servers(COMMENTED)
+
+    failed = shell.run("remove", "notes", "gone")
+    before = path.read_text(encoding="utf-8")
+    ran = shell.run("remove", "notes", "--yes", "github")
+
+    assert failed.status is ExitStatus.UNKNOWN
+    assert before == COMMENTED
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert not servers(path)
+    assert f"`notes` is no longer in `{path}`\n`github` is no longer in `{path}`" in ran.err
+
+
+def test_who_agrees_to_what_is_not_asked_adds_a_server(shell: Shell) -> None:
+    add(shell, "docs", "https://docs.example.com/mcp", "--yes")
+    add(shell, "fetch", "-y", "--", "uvx", "fetch", "--yes")
+
+    assert list(servers(own(shell))) == ["docs", "fetch"]
+
+
 def test_a_file_that_is_there_is_not_made_again(shell: Shell) -> None:
     path = shell.write_servers(COMMENTED)
 

@@ -37,7 +37,7 @@ def test_every_example_can_be_typed(shell: Shell, command: str) -> None:
 
 
 def test_of_the_commands_only_the_typed_one_is_made(shell: Shell) -> None:
-    said = make_parser(shell.environment(StringIO(), StringIO()), "serve").format_help()
+    said = make_parser(shell.environment(StringIO(), StringIO()), ["serve"]).format_help()
 
     assert [command for command in COMMANDS if f"\n    {command} " in said] == ["serve"]
 
@@ -61,6 +61,14 @@ def test_help_names_every_command(shell: Shell) -> None:
     ("arguments", "problem", "hint"),
     [
         (["inspct"], "there is no command `inspct`", "Did you mean `inspect`?"),
+        (["start"], "there is no command `start`", "Did you mean `serve`?"),
+        (["run"], "there is no command `run`", "Did you mean `serve`?"),
+        (["--vesion"], "there is no option `--vesion`", "Did you mean `--version`?"),
+        (["--verbose"], "`--verbose` stands before", "`aggregator COMMAND --verbose …`"),
+        (["serve", "--port", "3"], "unrecognized arguments: --port 3", "mean `--http 3`?"),
+        (["serve", "--port=3"], "unrecognized arguments: --port=3", "mean `--http 3`?"),
+        (["search", "-git"], "needs `QUERY`", "`aggregator search -- -git`"),
+        (["search", "log", "-git"], "arguments: -git", "`aggregator search -- log -git`"),
         (["xyzzy"], "there is no command `xyzzy`", "`aggregator --help`"),
         (["inspect", "--jsn"], "unrecognized arguments: --jsn", "Did you mean `--json`?"),
         (["search"], "needs `QUERY`", "`aggregator search --help`"),

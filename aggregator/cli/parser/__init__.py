@@ -1,7 +1,8 @@
 """What can be typed: the commands, their options, and help that teaches by example."""
 
 import argparse
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar, NoReturn
 
@@ -66,14 +67,23 @@ class Parser(argparse.ArgumentParser):
     """A parser that writes where the environment says, in the words of every other error."""
 
     environment: ClassVar[Environment]
+    typed: ClassVar[Sequence[str]]
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line, and leave."""
         missing = message.removeprefix("the following arguments are required: ")
         if missing != message:
             message = f"`{self.prog}` needs {self._forms(missing)}"
-        self.environment.complain(message, f"`{self.prog} --help` shows how it is used")
+        hint = f"`{self.prog} --help` shows how it is used"
+        strange = [each for each in self.typed[1:] if self._is_dashed(each)]
+        if missing == "QUERY" and strange:
+            hint = behind_dashes(self.prog, strange)
+        self.environment.complain(message, hint)
         raise SystemExit(2)
+
+    def _is_dashed(self, word: str) -> bool:
+        """Return whether a word looks like an option, and is none."""
+        return word[:1] == "-" != word[1:2] and word not in self._option_string_actions
 
     def _forms(self, missing: str) -> str:
         """Return what is to be written, of what argparse knows by names of its own."""
@@ -86,13 +96,20 @@ class Parser(argparse.ArgumentParser):
         self.environment.stdout.write(self.format_help())
 
 
-def make_parser(surroundings: Environment, typed: str = "") -> Parser:
+def behind_dashes(program: str, words: Sequence[str]) -> str:
+    """Say how words are written that begin as options do."""
+    return f"What begins with `-` is written behind `--`: `{program} -- {shlex.join(words)}`"
+
+
+def make_parser(surroundings: Environment, words: Sequence[str] = ()) -> Parser:
     """Return the parser of the command that was typed, or else of all."""
+    first = words[0] if words else ""
 
     class Here(Parser):
         """The parsers of the commands are of the same class, and so in the same place."""
 
         environment = surroundings
+        typed = words
 
     width = max(MIN_WIDTH, min(MAX_WIDTH, surroundings.width(surroundings.stdout)))
     # Not as wide as the terminal may be: lines stay readable, and the help is also a page.
@@ -108,7 +125,7 @@ def make_parser(surroundings: Environment, typed: str = "") -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     # The others would not be asked for anything, and each takes a moment to make.
-    wanted = {typed: COMMANDS[typed]} if typed in COMMANDS else COMMANDS
+    wanted = {first: COMMANDS[first]} if first in COMMANDS else COMMANDS
     for name, (about, examples, add_options) in wanted.items():
         command = commands.add_parser(
             name,

@@ -26,11 +26,18 @@ def _init(parser: argparse.ArgumentParser) -> None:
 def _add(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     _describe_server(parser)
+    _accept_yes(parser)
 
 
 def _remove(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument("name", metavar="NAME", help="its name, as `inspect` shows it")
+    parser.add_argument("names", nargs="+", metavar="NAME", help="its name, as `inspect` shows it")
+    _accept_yes(parser)
+
+
+def _accept_yes(parser: argparse.ArgumentParser) -> None:
+    """Let nobody stumble who types what other commands that change files take."""
+    parser.add_argument("-y", "--yes", action="store_true", help=argparse.SUPPRESS)
 
 
 def _describe_server(parser: argparse.ArgumentParser) -> None:
@@ -103,9 +110,10 @@ Comments and order stay as they are. Secrets move to an env file; ${NAME} stays 
 )
 
 REMOVE = Command(
-    "remove a server from servers.yaml",
+    "remove servers from servers.yaml",
     """
 aggregator remove fetch                   with the comment right above it
+aggregator remove fetch docs              both of them, or none if one is not there
 
 Comments and order stay as they are.
 """,
