@@ -146,7 +146,8 @@ def columns(
             head, table = ["", *head[:-1], ""], [[row[-1], *row[:-1], ""] for row in table]
         return "\n".join(_paragraph(head, row, paper) for row in table)
     room = paper.width - taken
-    shown = max(room, READABLE - taken)
+    # As many lines as what is readable takes, and these to their end.
+    shown = room * max(1, -(-(READABLE - taken) // max(1, room)))
     lines = [paper.paint("  ".join([*map(_padded, head, widths), head[-1]]), "bold")]
     for row in table:
         about = fill(paper.cut(row[-1], shown), room, hanging="").split("\n")
@@ -288,7 +289,9 @@ def _reason(server: dict[str, Any], paper: Paper) -> str:
     """Say why a server is not ready, wrapped so that it stays readable."""
     said = why_not(server)
     phase = f", {server['phase']}" if server.get("phase", "starting") != "starting" else ""
-    text = f"{server['name']}: {said} (for {server['seconds']:g} s{phase})"
+    since = f"for {server['seconds']:g} s" if server["seconds"] else ""
+    state = f"{since}{phase}".removeprefix(", ")
+    text = f"{server['name']}: {said}{f' ({state})' if state else ''}"
     return paper.fill(text)
 
 

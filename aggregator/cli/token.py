@@ -81,7 +81,7 @@ def _list(ring: Ring, options: argparse.Namespace, environment: Environment) -> 
         rows = [
             [each.name, each.profile or "", _day(each.made), _end(each, now)] for each in tokens
         ]
-        environment.say(columns(["name", "profile", "made", "expires"], rows, environment.paper))
+        environment.say(columns(["NAME", "PROFILE", "MADE", "EXPIRES"], rows, environment.paper))
     return ExitStatus.FINE
 
 

@@ -33,6 +33,18 @@ def test_what_is_refused_and_what_matches_nothing_is_shown() -> None:
     assert "without effect: `delete_*` in `tools.deny` matches none of its tools" in own
 
 
+def test_no_time_is_told_of_what_has_just_failed() -> None:
+    gone = {**SERVER, "state": "failed", "reason": "it exited", "refused": [], "unmatched": []}
+
+    now, later = (
+        overview({"servers": [{**gone, "seconds": each}], "tools": [], "visible": []}, Paper(100))
+        for each in (0.0, 2.0)
+    )
+
+    assert "mail: it exited" in now.splitlines()
+    assert "mail: it exited (for 2 s)" in later.splitlines()
+
+
 def test_what_a_server_writes_besides_messages_is_counted() -> None:
     own = server_page({**SERVER, "tools": [], "noise": 1234}, Paper(200))
     quiet = server_page({**SERVER, "tools": [], "noise": 0}, Paper(200))

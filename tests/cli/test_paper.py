@@ -103,6 +103,16 @@ def test_a_paragraph_begins_with_its_name_wherever_its_column_is() -> None:
     assert text.splitlines() == ["everything__echo", "  calls 1,364, errors 0"]
 
 
+def test_the_last_line_of_a_cell_is_used_to_its_end() -> None:
+    about = "Read, write, move and search files in one sandboxed directory"
+    rows = [("everything", "ready", "13", "1,234", "2025-11-25", about)]
+    head = ("SERVER", "STATE", "TOOLS", "TOKENS", "PROTOCOL", "ABOUT")
+
+    text = columns(head, rows, Paper(80))
+
+    assert "one sandboxed" in text
+
+
 def test_one_is_not_many() -> None:
     assert [counted(number, "tool") for number in (0, 1, 2, 1000)] == [
         "0 tools",

@@ -21,6 +21,7 @@ def test_a_token_is_shown_once_and_listed_without_it(shell: Shell) -> None:
     assert token.startswith("agg_")
     assert "it is not shown again" in made.err
     assert token not in listed.out
+    assert listed.out.splitlines()[0].split() == ["NAME", "PROFILE", "MADE", "EXPIRES"]
     assert listed.out.splitlines()[1].split()[:2] == ["anna", "reading"]
     assert round(facts["expires"] - facts["made"]) == 30 * 86_400
     assert facts["expired"] is False

@@ -89,11 +89,16 @@ class Parser(argparse.ArgumentParser):
         """Return what is to be written, of what argparse knows by names of its own."""
         choices = {each.dest: each.choices for each in self._actions if not each.option_strings}
         ways = [choices.get(each) or (each,) for each in missing.split(", ")]
-        return ", and ".join(" or ".join(f"`{word}`" for word in each) for each in ways)
+        return ", and ".join(_either([f"`{word}`" for word in each]) for each in ways)
 
     def print_help(self, file: object = None) -> None:  # noqa: ARG002 - argparse names it
         """Write help as a result."""
         self.environment.stdout.write(self.format_help())
+
+
+def _either(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def behind_dashes(program: str, words: Sequence[str]) -> str:
