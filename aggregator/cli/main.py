@@ -106,7 +106,7 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
     """Say which option was most likely meant, or where they are listed."""
     usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
     strange = next((each for each in rest if each.startswith("--")), None)
-    if options.command == "search" and strange is None:
+    if options.command == "search" and strange is None and any(each[2:] for each in rest):
         return behind_dashes("aggregator search", [*options.query, *rest])
     if options.command == "lock" and not rest[0].startswith("-"):
         name = shlex.quote(rest[0])
