@@ -34,7 +34,7 @@ def test_what_is_refused_and_what_matches_nothing_is_shown() -> None:
 
 
 def test_no_time_is_told_of_what_has_just_failed() -> None:
-    gone = {**SERVER, "state": "failed", "reason": "it exited", "refused": [], "unmatched": []}
+    gone = {**SERVER, "state": "failed", "reason": "it exited"}
 
     now, later = (
         overview({"servers": [{**gone, "seconds": each}], "tools": [], "visible": []}, Paper(100))
