@@ -4,7 +4,7 @@ import random
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from aggregator.names import (
@@ -352,6 +352,8 @@ def test_a_tool_without_prefix_is_found_behind_a_clients_prefix() -> None:
 @settings(deadline=None)
 @given(st.dictionaries(SERVER_NAMES, st.lists(ODD_TOOL_NAMES, unique=True, max_size=8), max_size=5))
 def test_every_name_leads_back_to_its_tool(servers: dict[str, list[str]]) -> None:
+    # What a client would put before a name is then that of a server.
+    assume("us" not in [re.sub(r"[\W_]", "", name).lower() for name in servers])
     known = triples(servers)
     lookup = Lookup.of(known)
     for name, _, _ in known:

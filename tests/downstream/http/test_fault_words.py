@@ -183,10 +183,8 @@ async def test_a_server_without_tls_is_said_to_have_none() -> None:
             with pytest.raises(UndeliveredError) as caught:
                 async with endpoint.send("POST", {}, b"{}"):
                     pass
+            assert caught.value.undelivered.reason == (
+                f"it cannot be reached: `127.0.0.1:{port}` does not speak TLS; "
+                "the address may have to begin with http://"
+            )
         group.cancel_scope.cancel()
-
-    reason = caught.value.undelivered.reason
-    assert reason == (
-        f"it cannot be reached: `127.0.0.1:{port}` does not speak TLS; "
-        "the address may have to begin with http://"
-    )
