@@ -233,7 +233,10 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
     # What is on its way is likelier to help than another wording.
     awaited = (state for state in states if isinstance(state, Pending) and not state.known)
     if not any(state.phase == "starting" for state in awaited):
-        yield f'Try other or fewer words, or "server:<name>" for all tools of one of: {servers}.'
+        # Most tools are described in it.
+        tongue = "" if result.query.text.isascii() else ", also in English"
+        instead = f'"server:<name>" for all tools of one of: {servers}'
+        yield f"Try other or fewer words{tongue}, or {instead}."
 
 
 def _no_match(query: Query, view: View) -> str:

@@ -20,6 +20,9 @@ NOTES = entry("memo__save", "保存笔记到数据库")
         ("获取 BBC 新闻", "get BBC news"),
         ("数据库", "database"),
         ("龘龘", ""),
+        ("现在几点", "current time"),
+        ("显示差异", "show difference"),
+        ("创建目录", "create directory"),
         ("weather in Köln", "weather in Köln"),
     ],
 )

@@ -32,7 +32,8 @@ def test_nothing_found_names_what_could_not_be_searched_and_what_to_try():
     assert found.text.endswith(f"\n{FRAME}\nwiki | no `TOKEN`")
     assert "Try other or fewer words" not in found.text
     settled = view_of({**states, "jira": Pending("it exited", phase="retrying")})
-    assert "Try other or fewer words" in ask(settled, "qqqq zzzz").text
+    assert "Try other or fewer words, or" in ask(settled, "qqqq zzzz").text
+    assert "Try other or fewer words, also in English, or" in ask(settled, "ファイルを読む").text
 
 
 def test_a_server_that_does_not_exist_is_named_with_the_one_that_may_be_meant():
