@@ -129,9 +129,12 @@ def _install(
     record.keep(kept)
     make(changes)
     undoing = undo_command(client, options.scope, options.name)
+    there = environment.known_as(record.folder)
+    has_before = any(each.before is not None for each in kept)
+    back = f"Backups are in `{there}`; `{undoing}` restores them"
     environment.note(
         f"{_promised(client, config, options, environment)}\n"
-        f"Backups are in `{environment.known_as(record.folder)}`; `{undoing}` restores them"
+        f"{back if has_before else f'`{undoing}` takes that back'}"
     )
     _tell_shared(file, options, environment)
     _tell_kept(client, file, options, environment)

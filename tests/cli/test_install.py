@@ -47,6 +47,7 @@ def test_installing_adds_one_entry_and_undoing_restores_every_byte(
     installed = shell.run("install", client, "--yes")
 
     assert installed.status is ExitStatus.FINE, installed.err
+    assert "Backups are in" in installed.err
     file = shell.file_of(client)
     form = format_of(path)
     text = path.read_text(encoding="utf-8")

@@ -38,7 +38,10 @@ def test_a_file_that_was_not_there_is_made_and_taken_away(shell: Shell, client: 
     file = shell.file_of(client)
     path = file.path
 
-    assert shell.run("install", client, "--yes").status is ExitStatus.FINE
+    made = shell.run("install", client, "--yes")
+    assert made.status is ExitStatus.FINE
+    assert "Backups" not in made.err
+    assert f"install {client} --undo` takes that back" in " ".join(made.err.split())
     servers = found(format_of(path).read(path.read_text(encoding="utf-8")), file.keys)
     assert isinstance(servers, list if client == "continue" else dict)
 
