@@ -3,15 +3,26 @@
 import argparse
 from pathlib import Path
 
-from aggregator.cli.environment import Environment
+from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.config import Config, check_profile, load_config
 from aggregator.entry import place
 
 
 def config_path(given: str | None, environment: Environment) -> Path:
-    """Say which file to use: the one named, the nearest from here upwards, or the person's own."""
+    """Say which file to use: the one named, the nearest from here upwards, or the person's own.
+
+    Raises:
+        CommandError: It is none.
+    """
     directory = str(environment.directory)
-    return Path(place.config_path(given, environment.variables, directory, environment.platform))
+    path = Path(place.config_path(given, environment.variables, directory, environment.platform))
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise CommandError(
+            f"`{path}` is no file",
+            hint="It is read more than once: write what comes out of it into a file",
+            status=ExitStatus.USAGE,
+        )
+    return path
 
 
 def user_config(environment: Environment) -> Path:

@@ -58,8 +58,9 @@ def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
     """Return everything that can be said before a server is started."""
     problems = read_skills(config.settings.skills).problems
     found = [Finding("warning", "", text) for text in (*config.warnings, *problems)]
-    found.extend(Finding("warning", *each) for each in _literal_secrets(config.path))
-    found.extend(Finding("warning", "", text) for text in _open_env_files(config.path))
+    written = _written(config.path)
+    found.extend(Finding("warning", *each) for each in _literal_secrets(written))
+    found.extend(Finding("warning", "", text) for text in _open_env_files(written, config.path))
     found.extend(Finding("warning", "", text) for text in _misnamed(config.settings))
     found.extend(Finding("warning", *each) for each in _unlocked(config))
     for server in config.enabled.values():
@@ -148,13 +149,17 @@ def _package(arguments: Sequence[str]) -> str | None:
 _VERSION = re.compile(r"[^@]@(?!latest$).+|[=<>~]=|^(?:git\+|https?:|file:|[./~])")
 
 
-def _literal_secrets(path: Path) -> Iterator[tuple[str, str]]:
+def _written(path: Path) -> Mapping[str, Value]:
+    """Return what a file says as it is written; what comes out of a pipe has been read by now."""
+    return _mapping(read_document(read_text(path), str(path)).data) if path.is_file() else {}
+
+
+def _literal_secrets(data: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     """Yield the server and the place of each secret that is written in the file itself."""
-    data = read_document(read_text(path), str(path)).data
-    for place in _places({"env": _mapping(data).get("env")}):
+    for place in _places({"env": data.get("env")}):
         yield "", f"a secret is written in `{place}`; use `${{NAME}}` and an `envFile`"
     for section in ("servers", "mcpServers"):
-        for name, entry in _mapping(_mapping(data).get(section)).items():
+        for name, entry in _mapping(data.get(section)).items():
             for place in _places(_mapping(entry)):
                 yield name, f"a secret is written in `{place}`; use `${{NAME}}` and an `envFile`"
 
@@ -173,9 +178,8 @@ def _places(entry: Mapping[str, Value]) -> Iterator[str]:
         yield "url"
 
 
-def _open_env_files(path: Path) -> Iterator[str]:
+def _open_env_files(data: Mapping[str, Value], path: Path) -> Iterator[str]:
     """Yield the env files that every user of the machine may read."""
-    data = _mapping(read_document(read_text(path), str(path)).data)
     entries = [_mapping(entry) for entry in _mapping(data.get("servers")).values()]
     written = (each.get("envFile") for each in (data, *entries))
     for name in dict.fromkeys(each for each in written if isinstance(each, str)):

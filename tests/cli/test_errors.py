@@ -76,6 +76,16 @@ def test_without_a_file_nothing_is_started(shell: Shell, command: str) -> None:
     assert ran.out == ""
 
 
+@pytest.mark.parametrize("command", [each for each in USE_FILE if each != "serve"])
+def test_a_pipe_is_refused_where_it_would_be_read_twice(shell: Shell, command: str) -> None:
+    os.mkfifo(shell.project / "pipe")
+
+    ran = run(shell, *command.split(), "--config", "pipe")
+
+    assert is_one_message(ran, ExitStatus.USAGE, "pipe` is no file")
+    assert ran.out == ""
+
+
 # What is too much behind `secret` may be one, and is not quoted.
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each != "secret"])
 @pytest.mark.parametrize("argument", ["--nonsense", "-z"])
