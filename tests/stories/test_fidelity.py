@@ -110,8 +110,10 @@ async def test_an_odd_result_arrives_as_it_was_sent(
     assert repr(arrived) == repr(expected)
 
 
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+"""Those that JSON has."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | FLOATS | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
