@@ -114,7 +114,7 @@ def test_the_command_that_is_printed_undoes_the_installation(
     installed = shell.run("install", "vscode", "--yes", *options)
     undone = shell.run(*shlex.split(typed)[1:], "--yes")
 
-    assert f"`{typed}` restores them" in installed.err
+    assert f"`{typed}` takes that back" in installed.err
     assert undone.status is ExitStatus.FINE, undone.err
     assert "no longer starts the aggregator" in undone.err
 
