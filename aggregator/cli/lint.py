@@ -150,8 +150,8 @@ _VERSION = re.compile(r"[^@]@(?!latest$).+|[=<>~]=|^(?:git\+|https?:|file:|[./~]
 
 
 def _written(path: Path) -> Mapping[str, Value]:
-    """Return what a file says as it is written; what comes out of a pipe has been read by now."""
-    return _mapping(read_document(read_text(path), str(path)).data) if path.is_file() else {}
+    """Return what a file says as it is written."""
+    return _mapping(read_document(read_text(path), str(path)).data)
 
 
 def _literal_secrets(data: Mapping[str, Value]) -> Iterator[tuple[str, str]]:

@@ -98,6 +98,15 @@ def _request(here: socket.socket) -> bytes:
     return data
 
 
+async def ask_again(calls: Calling, far: Far) -> None:
+    """See that the connection goes on with the next call."""
+    calls.taken.clear()
+    assert calls.put()
+    await far.read()
+    far.say(whole(ANSWER))
+    assert await calls.until_answered() == answered(3)
+
+
 @asynccontextmanager
 async def kept(near: list[socket.socket]) -> AsyncGenerator[tuple[Calling, Far], None]:
     """Give a connection that has carried one call, and is there for the next."""
@@ -143,11 +152,7 @@ async def test_an_answer_comes_without_a_task_and_its_connection_is_kept(
         for piece in pieces:
             await far.tell(piece)
         assert await calls.until_answered() == answered(2)
-        calls.taken.clear()
-        assert calls.put()
-        await far.read()
-        far.say(whole(ANSWER))
-        assert await calls.until_answered() == answered(3)
+        await ask_again(calls, far)
 
 
 async def test_what_is_said_before_the_answer_is_passed_on_once_and_in_order(
@@ -270,11 +275,7 @@ async def test_a_request_that_is_not_taken_at_once_is_written_to_its_end_and_ans
         assert request.endswith(f'"{filling}"}}}}}}'.encode())
         far.say(whole(ANSWER))
         assert await calls.until_answered() == answered(2)
-        calls.taken.clear()
-        assert calls.put()
-        await far.read()
-        far.say(whole(ANSWER))
-        assert await calls.until_answered() == answered(3)
+        await ask_again(calls, far)
 
 
 async def test_a_request_that_is_not_taken_at_all_is_not_sent_again(

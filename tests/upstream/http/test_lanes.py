@@ -555,17 +555,22 @@ async def test_a_request_leaves_nothing_to_be_collected(tmp_path: Path) -> None:
     assert len(left) <= 2
 
 
+async def until_pinged(wire: Wire) -> bytes:
+    """Call what takes long, and return what has come by the first sign of life."""
+    await wire.send(wire.call(waits=True))
+    came = b""
+    while b": ping" not in came:
+        came += await wire.stream.receive()
+    return came
+
+
 async def test_a_client_that_waits_long_hears_that_it_is_not_forgotten(
     era: Era, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aggregator.upstream.http.pulse.TICK", 0.01)
     async with serving(tmp_path, era) as served:
-        wire = served.wire
-        await wire.send(wire.call(waits=True))
-        came = b""
         with anyio.fail_after(PATIENCE):
-            while b": ping" not in came:
-                came += await wire.stream.receive()
+            came = await until_pinged(served.wire)
 
     assert b"text/event-stream" in came
     assert served.usual.calls == []
@@ -576,12 +581,9 @@ async def test_nothing_stands_in_the_middle_of_an_answer(
 ) -> None:
     monkeypatch.setattr("aggregator.upstream.http.pulse.TICK", 0.01)
     async with serving(tmp_path, era) as served:
-        wire = served.wire
-        await wire.send(wire.call(waits=True))
-        came = b""
+        wire, came = served.wire, b""
         with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-            while b": ping" not in came:
-                came += await wire.stream.receive()
+            came = await until_pinged(wire)
             await wire.stream.send(b"this is no request\r\n\r\n")
             while True:
                 came += await wire.stream.receive()
