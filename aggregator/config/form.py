@@ -157,8 +157,12 @@ class ServerForm(Sheet):
     max_message_bytes: Size = Field(
         values.MAX_MESSAGE_BYTES, description="The largest message accepted from the server."
     )
-    max_in_flight: int = Field(
-        values.MAX_IN_FLIGHT, ge=1, le=10_000, description="Calls it works on at a time."
+    max_in_flight: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="Calls it works on at a time; by default 32, or 100 if it is reached over "
+        "HTTP.",
     )
     max_queued: int = Field(
         values.MAX_QUEUED, ge=0, le=100_000, description="Calls that may wait for it."

@@ -19,7 +19,12 @@ from aggregator.config.quantities import PROXIES, address_fault
 from aggregator.config.settings import DriftChoice
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import Source
-from aggregator.config.values import ServerConfig, StartChoice
+from aggregator.config.values import (
+    MAX_IN_FLIGHT,
+    MAX_IN_FLIGHT_FAR,
+    ServerConfig,
+    StartChoice,
+)
 from aggregator.config.variables import (
     Dialect,
     Expansion,
@@ -142,7 +147,7 @@ def settle(draft: Draft, prefix: str, source: Source, shared: Shared) -> ServerC
         call_timeout=form.call_timeout,
         max_call_time=max(form.max_call_time, form.call_timeout),
         max_message_bytes=form.max_message_bytes,
-        max_in_flight=form.max_in_flight,
+        max_in_flight=form.max_in_flight or (MAX_IN_FLIGHT_FAR if form.url else MAX_IN_FLIGHT),
         max_queued=form.max_queued,
         trust_annotations=form.trust_annotations,
         honour_always_load=form.honour_always_load,

@@ -34,7 +34,9 @@ MAX_CALL_TIME = 600.0
 MAX_MESSAGE_BYTES = 16 << 20
 """Bytes one message of a server may have."""
 MAX_IN_FLIGHT = 32
-"""Calls a server works on at a time."""
+"""Calls a program works on at a time."""
+MAX_IN_FLIGHT_FAR = 100
+"""Calls a server works on at a time that is reached over HTTP, and is made for many."""
 MAX_QUEUED = 256
 """Calls that may wait for a server that is busy."""
 SPELT_AT_ONCE = 50

@@ -111,6 +111,14 @@ def test_a_server_with_an_address_is_reached_over_http() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "places"),
+    [("command: x", 32), ("url: https://h/mcp", 100), ("url: https://h/mcp\nmaxInFlight: 4", 4)],
+)
+def test_what_is_reached_over_http_works_on_more_at_a_time(text: str, places: int) -> None:
+    assert server_of(text).max_in_flight == places
+
+
+@pytest.mark.parametrize(
     ("written", "kind"), [("sse", "sse"), ("http", "http"), ("streamable-http", "http")]
 )
 def test_the_type_of_an_address_can_be_said(written: str, kind: str) -> None:
