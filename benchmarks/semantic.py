@@ -45,9 +45,7 @@ def build(tools: Sequence[Tool]) -> Search:
     roster = Roster(tuple(entry for entries in by_server.values() for entry in entries))
     model = SentenceModel()
     vectors = Vectors(_vectors(model, roster.entries))
-    common = Commonness(
-        [model.pieces(gist(entry)) for entry in entries] for entries in by_server.values()
-    )
+    common = Commonness(map(model.pieces, {gist(entry) for entry in roster.entries}))
 
     def search(text: str, limit: int) -> list[tuple[str, str]]:
         query = parse_query(text)

@@ -1,39 +1,34 @@
 """What each piece of a text counts in the mean that is its vector."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
-from aggregator.search.weights import AFTERWARDS, COMMON_PIECE, SMALL_SERVER, UNTOLD_TOOLS
+from aggregator.search.weights import AFTERWARDS, COMMON_PIECE, UNTOLD_TOOLS
 
 _END = re.compile(r"[.!?\n](?:\s|$)")
 
 
 class Commonness:
-    """In how many tools each piece of a word is, a large server's counting less, as for words."""
+    """How many of all texts of tools have each piece of a word.
 
-    def __init__(self, servers: Iterable[Iterable[Iterable[int]]] = ()) -> None:
-        self._having = defaultdict[int, float](float)
-        self._tools = float(UNTOLD_TOOLS)
-        for tools in servers:
-            listed = list(tools)
-            self._tools += _counted(len(listed))
-            for piece, count in Counter(chain.from_iterable(listed)).items():
-                self._having[piece] += _counted(count)
+    A text counts once, however many tools have it: copies make no piece common.
+    """
+
+    def __init__(self, texts: Iterable[Iterable[int]] = ()) -> None:
+        self._texts = UNTOLD_TOOLS
+        self._having = Counter[int]()
+        for pieces in texts:
+            self._texts += 1
+            self._having.update(pieces)
 
     def worth(self, piece: int) -> float:
         """Return what a piece of a request counts: what many tools have tells none of them apart.
 
         This is the weight of Arora, Liang and Ma ("smooth inverse frequency").
         """
-        share = self._having.get(piece, 0.0) / self._tools
+        share = self._having[piece] / self._texts
         return COMMON_PIECE / (COMMON_PIECE + share)
-
-
-def _counted(tools: int) -> float:
-    """Return what some tools of one server count as."""
-    return tools if tools <= SMALL_SERVER else SMALL_SERVER + (tools - SMALL_SERVER) / 10
 
 
 def told(text: str, starts: Iterable[int]) -> Sequence[float]:

@@ -86,9 +86,9 @@ class Worker:
         elif self._version is not None:
             self._save()
             self._forget()
-            servers = [[self._known[text] for text in texts] for texts in self._texts.values()]
-            self._vectors = Vectors([known.vector for tools in servers for known in tools])
-            self._common = Commonness([known.pieces for known in tools] for tools in servers)
+            every = (text for texts in self._texts.values() for text in texts)
+            self._vectors = Vectors([self._known[text].vector for text in every])
+            self._common = Commonness(known.pieces for known in self._known.values())
             self._send({"ready": self._version})
             self._version = None
 

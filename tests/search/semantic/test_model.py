@@ -47,7 +47,7 @@ def test_any_text_has_a_vector_and_always_the_same(text: str) -> None:
 def test_what_every_tool_has_says_little_of_a_request() -> None:
     model = SentenceModel()
     texts = ["photos find: Find photos", "photos delete: Delete photos"]
-    every, none = Commonness([[model.pieces(text)] for text in texts * 50]), Commonness()
+    every, none = Commonness(model.pieces(text) for text in texts * 50), Commonness()
     find = model.request("find", none)
 
     weighed = likeness(model.request("find photos", every), find)

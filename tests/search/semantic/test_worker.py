@@ -84,6 +84,17 @@ def test_what_most_tools_have_says_little_of_a_question() -> None:
     assert among - still < letter - zebra
 
 
+def test_copies_make_nothing_common() -> None:
+    desk = Desk()
+    desk.tell(1, "mail", "letter", "zebra")
+    desk.settle()
+    before = desk.ask("letter zebra")
+    desk.tell(2, "post", *["letter"] * 100)
+    desk.settle()
+
+    assert desk.ask("letter zebra")[:2] == before
+
+
 def test_a_server_that_left_takes_its_vectors_along() -> None:
     desk = Desk()
     desk.tell(1, "files", "delete a file")
