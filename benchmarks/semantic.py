@@ -22,6 +22,7 @@ from aggregator.search.semantic.clauses import clauses
 from aggregator.search.semantic.encoder import SentenceModel
 from aggregator.search.semantic.gist import gist
 from aggregator.search.semantic.vectors import SCALE, Vectors
+from aggregator.search.semantic.weighing import Commonness
 
 VECTORS = Path(gettempdir(), "mcp-tool-aggregator-benchmark.db")
 QUERIES = 200
@@ -44,13 +45,15 @@ def build(tools: Sequence[Tool]) -> Search:
     roster = Roster(tuple(entry for entries in by_server.values() for entry in entries))
     model = SentenceModel()
     vectors = Vectors(_vectors(model, roster.entries))
+    common = Commonness(map(model.pieces, {gist(entry) for entry in roster.entries}))
 
     def search(text: str, limit: int) -> list[tuple[str, str]]:
         query = parse_query(text)
         if not isinstance(query, Keywords):
             return []
-        read = map(model.encode, [*clauses(query.text), *index.mended(query)])
-        near = Nearness(roster, vectors.likeness(*read), SCALE)
+        read = [*clauses(query.text), *index.mended(query)]
+        asked = [model.request(each, common) for each in read]
+        near = Nearness(roster, vectors.likeness(*asked), SCALE)
         hits = index.rank(query, limit, near)
         return [(hit.entry.server, hit.entry.own_name) for hit in hits]
 
@@ -64,7 +67,7 @@ def _vectors(model: SentenceModel, entries: Sequence[ToolEntry]) -> list[bytes]:
         text = gist(entry)
         vector = cache.get(text)
         if vector is None:
-            vector = model.encode(text)
+            vector = model.tool(text)
             cache.put([(text, vector)])
         found.append(vector)
     cache.close()

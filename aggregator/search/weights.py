@@ -52,6 +52,16 @@ DRAWN_OUT = 0.5
 """How far the nearest tool of each sentence is brought to the nearest of all: 0 leaves it where it
 is, and with 1 every sentence has a nearest one that is as near. Recall."""
 
+COMMON_PIECE = 0.03
+"""The share of all tools that have a piece of a word at which it counts half in the vector of a
+request: "the", a full stop and what every tool is about say little of what is asked for. Recall."""
+UNTOLD_TOOLS = 100
+"""Tools without any piece that are counted in: of two tools, each has half of the pieces, and yet
+these are not common. Sense."""
+AFTERWARDS = 0.3
+"""What a piece counts in the vector of a tool that stands behind the first sentence: that one says
+what the tool does, and what follows mostly how. Recall."""
+
 MAX_GUESSES = 8
 """Unknown words of one query that are looked up by likeness; the rest match nothing. Speed."""
 MAX_CONTAINING = 8

@@ -5,11 +5,16 @@ no code of either package runs. Both files are known by their hashes: another fi
 vectors, and a ranking that nobody has measured.
 """
 
+from array import array
+from collections.abc import Sequence
 from hashlib import file_digest
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
+
+from aggregator.search.semantic.weighing import Commonness, told
+from aggregator.search.weights import AFTERWARDS
 
 MAX_TOKENS = 128
 """Pieces of words that are read of a text."""
@@ -25,6 +30,9 @@ VOCABULARY = (
     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 )
 
+Reading = Any
+"""A text in pieces, as the tokenizer has it."""
+
 
 class Encoder(Protocol):
     """Turns texts into vectors of length one."""
@@ -34,8 +42,16 @@ class Encoder(Protocol):
     size: int
     """Bytes of a vector."""
 
-    def encode(self, text: str, /) -> bytes:
-        """Return the vector of a text as little-endian numbers of two bytes each."""
+    def pieces(self, text: str, /) -> "array[int]":
+        """Return the different pieces that the words of a text are made of, as numbers."""
+        ...
+
+    def tool(self, text: str, /) -> bytes:
+        """Return the vector of a tool's text as little-endian numbers of two bytes each."""
+        ...
+
+    def request(self, text: str, common: Commonness, /) -> bytes:
+        """Return the vector of a request, in which pieces count that few tools have."""
         ...
 
 
@@ -47,7 +63,7 @@ def installed() -> bool:
 class SentenceModel:
     """All-MiniLM-L6-v2, on one thread: the same text gives the same vector."""
 
-    model = f"{WEIGHTS[2]}:{MAX_TOKENS}"
+    model = f"{WEIGHTS[2]}:{MAX_TOKENS}:{AFTERWARDS}"
     size = 384 * 2
 
     def __init__(self) -> None:
@@ -66,20 +82,38 @@ class SentenceModel:
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
 
-    def encode(self, text: str, /) -> bytes:
+    def pieces(self, text: str, /) -> "array[int]":
+        """Return the different pieces of a text; there are fewer than 65,536 of them."""
+        return array("H", sorted(set(self._tokenizer.encode(text).ids)))
+
+    def tool(self, text: str, /) -> bytes:
+        """Return what the model makes of a tool, of its first sentence above all."""
+        read = self._tokenizer.encode(text)
+        return self._mean(read, told(text, (start for start, _ in read.offsets)))
+
+    def request(self, text: str, common: Commonness, /) -> bytes:
+        """Return what the model makes of a request, of its rare pieces above all."""
+        read = self._tokenizer.encode(text)
+        return self._mean(read, [common.worth(piece) for piece in read.ids])
+
+    def _mean(self, read: Reading, weights: Sequence[float]) -> bytes:
         """Return the mean of what the model makes of each piece of a text, at length one."""
         numpy = self._numpy
         # One text at a time: padding in a batch changes the last digits, and gains nothing here.
-        pieces = numpy.array([self._tokenizer.encode(text).ids], dtype=numpy.int64)
-        read = self._session.run(
+        pieces = numpy.array([read.ids], dtype=numpy.int64)
+        made = self._session.run(
             None,
             {
                 "input_ids": pieces,
                 "attention_mask": numpy.ones_like(pieces),
                 "token_type_ids": numpy.zeros_like(pieces),
             },
-        )
-        mean = read[0][0].mean(axis=0)
+        )[0][0]
+        # The marks of beginning and end are read, but say nothing; of an empty text there are none
+        # but these.
+        is_said = 1 - numpy.array(read.special_tokens_mask)
+        counting = numpy.array(weights) * is_said if is_said.any() else numpy.ones(len(is_said))
+        mean = counting.astype(numpy.float32) @ made
         return (mean / numpy.linalg.norm(mean)).astype("<f2").tobytes()
 
 

@@ -13,18 +13,20 @@ import json
 import os
 import signal
 import sys
+from array import array
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from aggregator.search.semantic.cache import Cache
 from aggregator.search.semantic.clauses import clauses
 from aggregator.search.semantic.encoder import Encoder, SentenceModel
 from aggregator.search.semantic.vectors import Vectors
+from aggregator.search.semantic.weighing import Commonness
 
 NICENESS = 5
 """How far this process stands back for others."""
@@ -35,6 +37,13 @@ Message = Mapping[str, Any]
 Send = Callable[[Message], None]
 
 
+class _Known(NamedTuple):
+    """What is known of the text of a tool."""
+
+    vector: bytes
+    pieces: "array[int]"
+
+
 class Worker:
     """Keeps vectors in step with the catalog, and compares."""
 
@@ -43,8 +52,9 @@ class Worker:
         self._cache = cache
         self._send = send
         self._vectors = Vectors()
-        self._known: dict[str, bytes] = {}
-        """The vectors of all texts there are now."""
+        self._common = Commonness()
+        self._known: dict[str, _Known] = {}
+        """What is known of all texts there are now."""
         self._texts: dict[str, Sequence[str]] = {}
         self._missing: dict[str, None] = {}
         self._unsaved: list[tuple[str, bytes]] = []
@@ -64,7 +74,7 @@ class Worker:
                 self._version = version
             case {"ask": int(number), "text": str(text)}:
                 texts = [*clauses(text), *message.get("also", ())]
-                near = self._vectors.likeness(*(self._encoder.encode(_written(t)) for t in texts))
+                near = self._vectors.likeness(*(self._request(text) for text in texts))
                 self._send({"answer": number, "near": b64encode(near.tobytes()).decode()})
             case _:
                 raise ValueError(message)
@@ -77,9 +87,13 @@ class Worker:
             self._save()
             self._forget()
             every = (text for texts in self._texts.values() for text in texts)
-            self._vectors = Vectors([self._known[text] for text in every])
+            self._vectors = Vectors([self._known[text].vector for text in every])
+            self._common = Commonness(known.pieces for known in self._known.values())
             self._send({"ready": self._version})
             self._version = None
+
+    def _request(self, text: str) -> bytes:
+        return self._encoder.request(_written(text), self._common)
 
     def _replace(self, server: str, texts: Sequence[str]) -> None:
         self._texts.pop(server, None)
@@ -90,9 +104,9 @@ class Worker:
         del self._missing[text]
         vector = self._cache.get(text)
         if vector is None:
-            vector = self._encoder.encode(text)
+            vector = self._encoder.tool(text)
             self._unsaved.append((text, vector))
-        self._known[text] = vector
+        self._known[text] = _Known(vector, self._encoder.pieces(text))
         if len(self._unsaved) >= SAVED_AT_ONCE:
             self._save()
 
@@ -103,7 +117,7 @@ class Worker:
     def _forget(self) -> None:
         """Let go of the vectors of texts that are gone; on disk they stay a while."""
         wanted = {text for texts in self._texts.values() for text in texts}
-        self._known = {text: vector for text, vector in self._known.items() if text in wanted}
+        self._known = {text: known for text, known in self._known.items() if text in wanted}
         self._cache.tidy()
 
 

@@ -9,6 +9,7 @@ from aggregator.names import ServerName
 from aggregator.search.semantic.encoder import SentenceModel, installed
 from aggregator.search.semantic.index import SemanticIndex
 from aggregator.search.semantic.meaning import open_meaning
+from aggregator.search.semantic.weighing import Commonness
 from tests.patience import PATIENCE
 from tests.search.tools import entry, names
 
@@ -26,9 +27,9 @@ def likeness(one: bytes, other: bytes) -> float:
 
 def test_texts_of_like_meaning_are_near_without_a_word_in_common() -> None:
     model = SentenceModel()
-    wanted = model.encode("Will I need an umbrella tomorrow?")
-    weather = model.encode("forecast: Rain and temperature of the coming days")
-    files = model.encode("delete file: Remove a file from the disk")
+    wanted = model.request("Will I need an umbrella tomorrow?", Commonness())
+    weather = model.tool("forecast: Rain and temperature of the coming days")
+    files = model.tool("delete file: Remove a file from the disk")
 
     assert likeness(wanted, weather) > 2 * likeness(wanted, files)
     assert likeness(wanted, wanted) == pytest.approx(1, abs=0.001)
@@ -39,7 +40,29 @@ def test_texts_of_like_meaning_are_near_without_a_word_in_common() -> None:
 def test_any_text_has_a_vector_and_always_the_same(text: str) -> None:
     model = SentenceModel()
 
-    assert model.encode(text) == model.encode(text)
+    assert model.tool(text) == model.tool(text)
+    assert likeness(model.tool(text), model.request(text, Commonness())) > 0.99
+
+
+def test_what_every_tool_has_says_little_of_a_request() -> None:
+    model = SentenceModel()
+    texts = ["photos find: Find photos", "photos delete: Delete photos"]
+    every, none = Commonness(model.pieces(text) for text in texts * 50), Commonness()
+    find = model.request("find", none)
+
+    weighed = likeness(model.request("find photos", every), find)
+
+    assert weighed > likeness(model.request("find photos", none), find)
+    assert model.request("", every) == model.request("", none)
+
+
+def test_what_follows_the_first_sentence_of_a_tool_counts_less() -> None:
+    model = SentenceModel()
+    other = model.tool("notes: Ask for a key first")
+    first = model.tool("notes: Ask for a key first. Writes a note")
+    last = model.tool("notes: Writes a note. Ask for a key first")
+
+    assert likeness(first, other) > likeness(last, other)
 
 
 @pytest.mark.anyio

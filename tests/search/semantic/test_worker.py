@@ -63,12 +63,36 @@ def test_it_tells_how_near_each_text_is_in_the_order_they_came() -> None:
     desk.tell(1, "files", "delete a file", "zzzz")
     desk.tell(2, "mail", "send a letter")
     desk.settle()
-    assert desk.ask("send a letter") == [0.2, 0.0, 1.0]
+    assert desk.ask("send a letter") == [0.1, 0.0, 1.0]
 
     desk.tell(3, "files", "delete a file")
     desk.settle()
 
-    assert desk.ask("send a letter") == [1.0, 0.2]
+    assert desk.ask("send a letter") == [1.0, 0.1]
+
+
+def test_what_most_tools_have_says_little_of_a_question() -> None:
+    desk = Desk()
+    desk.tell(1, "mail", "letter", "zebra")
+    desk.settle()
+    letter, zebra = desk.ask("letter zebra")
+    desk.tell(2, "post", *(f"letter {number}" for number in range(16)))
+    desk.settle()
+
+    among, still, *_ = desk.ask("letter zebra")
+
+    assert among - still < letter - zebra
+
+
+def test_copies_make_nothing_common() -> None:
+    desk = Desk()
+    desk.tell(1, "mail", "letter", "zebra")
+    desk.settle()
+    before = desk.ask("letter zebra")
+    desk.tell(2, "post", *["letter"] * 100)
+    desk.settle()
+
+    assert desk.ask("letter zebra")[:2] == before
 
 
 def test_a_server_that_left_takes_its_vectors_along() -> None:
@@ -110,7 +134,8 @@ def test_a_text_known_from_an_earlier_run_is_not_read_again(tmp_path: Path) -> N
     after.settle()
 
     assert after.encoder.read == ["file 100"]
-    assert after.ask("file 7")[7] == 1.0
+    near = after.ask("file 7")
+    assert near[7] == max(near)
 
 
 def test_what_is_not_a_message_is_a_bug() -> None:
