@@ -123,6 +123,7 @@ def _install(
         _tell_kept(client, file, options, environment)
         return ExitStatus.FINE
     kept = to_keep(changes, file, options.name, record)
+    _tell_absent(client, file, environment)
     show(changes, _secrets(file.path), environment)
     if not options.yes and not environment.agrees(f"Write `{environment.known_as(file.path)}`?"):
         environment.note("Nothing was changed")
@@ -215,6 +216,13 @@ def _promised(
         f"{text}, and shares its servers with other clients that are registered so; "
         "`--no-shared` has it start its own"
     )
+
+
+def _tell_absent(client: Client, file: ClientFile, environment: Environment) -> None:
+    """Say that a client has no file here, in no scope: it may not be installed, or never run."""
+    if not any(each["client"] == client.name for each in registrations(environment)):
+        there = environment.known_as(file.path)
+        environment.note(f"{client.title} was not found here; `{there}` is made for when it is")
 
 
 def _tell_shared(file: ClientFile, options: argparse.Namespace, environment: Environment) -> None:

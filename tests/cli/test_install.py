@@ -36,6 +36,19 @@ def servers_of(shell: Shell, client: str) -> dict[str, Any]:
     return dict(servers_in(shell.file_of(client)))
 
 
+def test_a_client_that_was_not_found_is_registered_and_a_person_told_so(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor", "project")
+
+    absent = shell.run("install", "codex", "--yes")
+    known_otherwise = shell.run("install", "cursor", "--yes")
+
+    path = shell.file_of("codex").path
+    assert f"Codex was not found here; `{path}` is made for when it is\n" in absent.err
+    assert path.exists()
+    assert "not found" not in known_otherwise.err
+
+
 @pytest.mark.parametrize("columns", [40, 60, 100])
 def test_a_list_of_clients_has_every_path_whole(shell: Shell, columns: int) -> None:
     shell.variables["COLUMNS"] = str(columns)
