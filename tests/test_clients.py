@@ -6,9 +6,13 @@ import pytest
 from aggregator.clients import (
     CLIENTS,
     UNKNOWN,
+    Client,
+    SurfaceChoice,
+    is_meant,
     known_clients,
     likely_meant,
     profile,
+    said_of,
     sent_names,
 )
 
@@ -110,6 +114,31 @@ def test_profiles_are_values():
         profile("mcp", {}).title = "changed"  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_no_name_that_a_client_sends_is_taken_for_another() -> None:
-    assert not any(map(likely_meant, known_clients()))
-    assert {likely_meant(each.name) for each in CLIENTS} >= {"Visual Studio Code", "mcp"}
+def test_no_name_that_a_client_has_is_taken_for_another() -> None:
+    assert not any(map(likely_meant, sent_names()))
+    assert likely_meant("codx-mcp-client") == "codex-mcp-client"
+    assert likely_meant("our own agent") is None
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.name)
+def test_a_client_is_meant_by_its_name_in_the_table_whatever_it_calls_itself(client: Client):
+    for sent in (name for each in client.profiles for name in each.names):
+        assert profile(sent, {client.name: "relay"}).surface == "relay"
+        assert profile(sent, {client.title: "relay"}).surface == "relay"
+        assert is_meant(sent, client.name)
+
+
+def test_what_is_said_by_the_name_that_a_client_sends_comes_first():
+    said = {"codex": "hybrid", "Codex CLI": "full", "codex-mcp-client": "relay"}
+    surfaces: dict[str, SurfaceChoice] = {"cline": "hybrid", "@cline/core": "relay"}
+
+    assert said_of("codex-mcp-client", said) == "relay"
+    assert profile("@cline/core", surfaces).surface == "relay"
+    assert profile("Cline", surfaces).surface == "hybrid"
+
+
+def test_of_several_programs_of_a_client_a_title_means_one():
+    assert is_meant("continue-cli-client", "Continue CLI")
+    assert not is_meant("continue-client", "Continue CLI")
+    assert not is_meant("made-up", "codex")
+    assert not is_meant("codex-mcp-client", "")

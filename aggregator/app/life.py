@@ -17,7 +17,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from aggregator import __version__
 from aggregator.basics import garbage
-from aggregator.basics.parting import waiting_for
+from aggregator.basics.parting import Parting
 from aggregator.basics.signals import Signal
 from aggregator.config import Config
 from aggregator.downstream.login.home import login_home
@@ -80,6 +80,7 @@ class Orders:
         self, expect: Expect = lambda _config: None, foresee: Foresee = foresee_nothing
     ) -> None:
         self.stop = anyio.Event()
+        self.parting = Parting(logger.warning)
         self.expect = expect
         self.foresee = foresee
         self._is_reload_due = False
@@ -100,8 +101,8 @@ class Orders:
 class Door(Protocol):
     """Where clients come in that do not come by our standard streams."""
 
-    async def serve(self, upstream: Upstream, stop: anyio.Event, /) -> None:
-        """Serve clients until told to stop."""
+    async def serve(self, upstream: Upstream, stop: anyio.Event, parting: Parting, /) -> None:
+        """Serve clients until told to stop; say on parting what that waits for."""
         ...
 
 
@@ -152,7 +153,7 @@ async def serve_http(
         async with running_fleet(
             config, variables, orders, is_shared=True, replica=replica
         ) as server:
-            await door.serve(server, orders.stop)
+            await door.serve(server, orders.stop, orders.parting)
         group.cancel_scope.cancel()
 
 
@@ -237,7 +238,7 @@ async def running_fleet(
         if config.settings.watch:
             group.start_soon(reloading.follow)
         yield server
-        parting.start_soon(_tell_of_the_rest, fleet)
+        parting.start_soon(_tell_of_the_rest, fleet, orders.parting)
         group.cancel_scope.cancel()
 
 
@@ -249,11 +250,11 @@ async def _parting() -> AsyncGenerator[anyio.abc.TaskGroup, None]:
         group.cancel_scope.cancel()
 
 
-async def _tell_of_the_rest(fleet: Fleet) -> None:
+async def _tell_of_the_rest(fleet: Fleet, parting: Parting) -> None:
     """Say which servers keep whoever stops us waiting."""
     await anyio.sleep(SILENCE)
     if names := fleet.living:
-        logger.warning("%s", waiting_for(names))
+        parting.wait_for_servers(names)
 
 
 async def _reload_when_told(reloading: Reloading, orders: Orders) -> None:
@@ -381,4 +382,5 @@ async def _heed_signals(
                 os._exit(128 + number)
             else:
                 logger.info("%s: stopping", signal.Signals(number).name)
+                orders.parting.told_by(number)
                 orders.stop.set()

@@ -110,7 +110,7 @@ def _subject(peer: Peer, catalog: dict[str, Any], paper: Paper, options: argpars
     home = {subject.partition("__")[0]}
     refuse_unready(catalog["servers"], home, peer, options)
     tool = peer.read(f"{TOOLS_URI}/{find_tool(subject, catalog, options, 'server or tool')}")
-    return as_json(tool) if options.json else tool_page(tool)
+    return as_json(tool) if options.json else tool_page(tool, paper)
 
 
 def _server_page(

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,9 @@ def _list(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.say(as_json({"clients": rows}))
         return ExitStatus.FINE
     paper = environment.paper
-    cells = [(each["client"], _state(each), _files(each, environment)) for each in rows]
-    here = [row for row in cells if row[-1]]
-    absent = ", ".join(row[0] for row in cells if not row[-1])
-    table = columns(("CLIENT", "STATE", "FILES"), here, paper) if here else ""
+    here = [cells for each in rows for cells in _cells(each, environment)]
+    absent = ", ".join(each["client"] for each in rows if not each["files"])
+    table = columns(("CLIENT", "STATE", "FILES"), here, paper, paths_last=True) if here else ""
     others = paper.fill(f"Not found here: {absent}") if absent else ""
     next_step = "`aggregator install CLIENT` registers the aggregator in one of them"
     environment.say("\n\n".join(each for each in (table, others, paper.fill(next_step)) if each))
@@ -89,9 +88,12 @@ def _row(client: Client, found: Sequence[Report]) -> dict[str, Any]:
     }
 
 
-def _files(row: dict[str, Any], environment: Environment) -> str:
-    paths = (Path(each) for each in row["files"])
-    return ", ".join(environment.known_as(each, environment.stdout) for each in paths)
+def _cells(row: dict[str, Any], environment: Environment) -> Iterator[tuple[str, str, str]]:
+    """Yield each file of a client, with what there is to say of the client before the first."""
+    name, state = row["client"], _state(row)
+    for each in row["files"]:
+        yield name, state, environment.known_as(Path(each), environment.stdout)
+        name, state = "", ""
 
 
 def _state(row: dict[str, Any]) -> str:
@@ -121,6 +123,7 @@ def _install(
         _tell_kept(client, file, options, environment)
         return ExitStatus.FINE
     kept = to_keep(changes, file, options.name, record)
+    _tell_absent(client, file, environment)
     show(changes, _secrets(file.path), environment)
     if not options.yes and not environment.agrees(f"Write `{environment.known_as(file.path)}`?"):
         environment.note("Nothing was changed")
@@ -213,6 +216,13 @@ def _promised(
         f"{text}, and shares its servers with other clients that are registered so; "
         "`--no-shared` has it start its own"
     )
+
+
+def _tell_absent(client: Client, file: ClientFile, environment: Environment) -> None:
+    """Say that a client has no file here, in no scope: it may not be installed, or never run."""
+    if not any(each["client"] == client.name for each in registrations(environment)):
+        there = environment.known_as(file.path)
+        environment.note(f"{client.title} was not found here; `{there}` is made for when it is")
 
 
 def _tell_shared(file: ClientFile, options: argparse.Namespace, environment: Environment) -> None:

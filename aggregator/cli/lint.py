@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from aggregator.basics.frozen import frozen
-from aggregator.clients import likely_meant
+from aggregator.clients import is_known, likely_meant
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
 from aggregator.config.settings import Settings
@@ -61,7 +61,7 @@ def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
     written = _written(config.path)
     found.extend(Finding("warning", *each) for each in _literal_secrets(written))
     found.extend(Finding("warning", "", text) for text in _open_env_files(written, config.path))
-    found.extend(Finding("warning", "", text) for text in _misnamed(config.settings))
+    found.extend(_misnamed(config.settings))
     found.extend(Finding("warning", *each) for each in _unlocked(config))
     for server in config.enabled.values():
         found.extend(Finding("error", server.name, text) for text in _obstacles(server, variables))
@@ -73,17 +73,18 @@ def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
     return found
 
 
-def _misnamed(settings: Settings) -> Iterator[str]:
-    """Yield the names of clients that look like another's; any other may be a client's own."""
+def _misnamed(settings: Settings) -> Iterator[Finding]:
+    """Yield the names that no client has which is known; it may be a client's own all the same."""
     named = {"clients": (*settings.clients, *settings.result_limits)}
     named |= {f"profiles.{name}.clients": each.clients for name, each in settings.profiles.items()}
     for key, names in named.items():
-        for name in dict.fromkeys(names):
+        for name in dict.fromkeys(each for each in names if not is_known(each)):
             if (other := likely_meant(name)) is not None:
-                yield (
-                    f"`{key}`: no client that is known calls itself `{name}`. "
-                    f"Did you mean `{other}`?"
-                )
+                text = f"no client that is known is called `{name}`. Did you mean `{other}`?"
+                yield Finding("warning", "", f"`{key}`: {text}")
+            else:
+                text = f"`{name}` is no client that is known, but any that calls itself so"
+                yield Finding("hint", "", f"`{key}`: {text}")
 
 
 def _unlocked(config: Config) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from textwrap import indent
 from typing import Any
 
 from aggregator.basics.glyphs import clean, escaped, on_its_lines, on_one_line
@@ -113,15 +112,15 @@ def noise_of(server: dict[str, Any]) -> str:
     )
 
 
-def tool_page(tool: dict[str, Any]) -> str:
-    """Show one tool whole."""
+def tool_page(tool: dict[str, Any], paper: Paper) -> str:
+    """Show one tool whole; its definition is JSON, and so never wrapped."""
     definition: dict[str, Any] = tool["definition"]
     loaded = "always loaded" if tool["alwaysLoad"] else "deferred"
     head = f"{tool['name']} ({tool['server']}, {loaded}, about {tool['tokens']:,} tokens)"
     rest = {key: value for key, value in definition.items() if key not in ("name", "description")}
     about = on_its_lines(definition.get("description") or "It does not say what it does")
     # Indented, so that none of its lines passes for one of ours.
-    return f"{head}\n\n{indent(about, '  ')}\n\n{as_json(rest)}"
+    return f"{paper.fill(head)}\n\n{paper.fill(about, '  ', '  ')}\n\n{as_json(rest)}"
 
 
 def columns(
@@ -130,12 +129,13 @@ def columns(
     paper: Paper,
     *,
     names_last: bool = False,
+    paths_last: bool = False,
 ) -> str:
     """Align rows under a head; the last column takes what room is left.
 
-    What a narrow page has no room for stands on further lines, and where not even the other
-    columns fit, each row becomes a paragraph that begins with its name: the first column, or the
-    last.
+    What a narrow page has no room for stands on further lines, a path whole on one of its own;
+    where not even the other columns fit, each row becomes a paragraph that begins with its name:
+    the first column, or the last.
     """
     table = [[on_one_line(cell) for cell in row] for row in rows]
     widths = [max(width_of(row[at]) for row in (head, *table)) for at in range(len(head) - 1)]
@@ -144,31 +144,34 @@ def columns(
     if paper.width - taken < min(longest, LEAST_ROOM):
         if names_last:
             head, table = ["", *head[:-1], ""], [[row[-1], *row[:-1], ""] for row in table]
-        return "\n".join(_paragraph(head, row, paper) for row in table)
+        return "\n".join(_paragraph(head, row, paper, paths_last) for row in table)
     room = paper.width - taken
     # As many lines as what is readable takes, and these to their end.
     shown = room * max(1, -(-(READABLE - taken) // max(1, room)))
     lines = [paper.paint("  ".join([*map(_padded, head, widths), head[-1]]), "bold")]
     for row in table:
-        about = fill(paper.cut(row[-1], shown), room, hanging="").split("\n")
         # Coloured only after it is aligned: the codes of a colour have no width.
         cells = [_coloured(_padded(*each), paper) for each in zip(row, widths, strict=False)]
+        if paths_last and width_of(row[-1]) > room:
+            lines.extend(["  ".join(cells).rstrip(), f"  {row[-1]}"])
+            continue
+        about = fill(paper.cut(row[-1], shown), room, hanging="").split("\n")
         lines.append("  ".join([*cells, about[0]]).rstrip())
         lines.extend(" " * taken + line for line in about[1:])
-    return "\n".join(lines)
+    return "\n".join(line for line in lines if line)
 
 
-def _paragraph(head: Sequence[str], row: Sequence[str], paper: Paper) -> str:
+def _paragraph(head: Sequence[str], row: Sequence[str], paper: Paper, has_path: bool) -> str:
     """Write a row on lines of its own: its name, then what there is to say of it."""
     facts = [
         f"{title.lower()} {cell}"
         for title, cell in zip(head[1:-1], row[1:-1], strict=True)
         if cell not in ("", "-")
     ]
-    about = paper.cut(row[-1], READABLE)
-    parts = [", ".join(facts), about]
-    lines = [paper.fill(part, "  ", "  ") for part in parts if part]
-    return "\n".join([paper.paint(row[0], "bold"), *lines])
+    about = "" if has_path else paper.cut(row[-1], READABLE)
+    lines = [paper.fill(part, "  ", "  ") for part in (", ".join(facts), about) if part]
+    name = [paper.paint(row[0], "bold")] if row[0] else []
+    return "\n".join([*name, *lines, *[f"  {row[-1]}"] * has_path])
 
 
 def _padded(cell: str, width: int) -> str:

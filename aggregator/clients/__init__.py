@@ -1,7 +1,7 @@
 """What is known of each client, by the names it has."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TypeVar
 
@@ -18,7 +18,8 @@ __all__ = [
     "ClientProfile",
     "FileTemplate",
     "SurfaceChoice",
-    "is_same_client",
+    "is_known",
+    "is_meant",
     "known_clients",
     "likely_meant",
     "profile",
@@ -39,16 +40,42 @@ def profile(client_name: str, overrides: Mapping[str, SurfaceChoice]) -> ClientP
 
 
 def said_of(client_name: str, overrides: Mapping[str, T]) -> T | None:
-    """Return what is said of a client by any of its names' spellings, the last if several are."""
+    """Return what is said of a client by the nearest of its names: first the one that it sends.
+
+    Of several spellings of a name, the last counts.
+    """
     if not overrides:
         return None
+    said = {_key(name): each for name, each in overrides.items()}
+    return next((said[name] for name in names_of(client_name) if name in said), None)
+
+
+def is_meant(client_name: str, name: str) -> bool:
+    """Return whether a client is meant by a name, which may not be the one that it sends."""
+    return _key(name) in names_of(client_name)
+
+
+def is_known(name: str) -> bool:
+    """Return whether a client that is known is meant by a name."""
+    return _key(name) in sent_names()
+
+
+def names_of(client_name: str) -> Sequence[str]:
+    """Return all names that a client is meant by, in lower case, the one that it sends first."""
     key = _key(client_name)
-    return {_key(name): each for name, each in overrides.items()}.get(key)
+    return _all_names().get(key, (key,))
 
 
-def is_same_client(one: str, other: str) -> bool:
-    """Return whether two names are those of the same client."""
-    return _key(one) == _key(other)
+@cache
+def _all_names() -> Mapping[str, Sequence[str]]:
+    """Return the names that each program is meant by, for each that it sends."""
+    programs = [(client, each) for client in CLIENTS for each in client.profiles]
+    names = [(*each.names, each.title or client.title, client.name) for client, each in programs]
+    return {
+        _key(sent): tuple(map(_key, (sent, *own, client.title)))
+        for (client, each), own in zip(programs, names, strict=True)
+        for sent in each.names
+    }
 
 
 @cache
@@ -68,7 +95,9 @@ def sent_names() -> Mapping[str, str]:
     names = {name: name for name in known}
     # Of several names the first is the usual one.
     names |= {each.title.casefold(): _key(each.names[0]) for each in known.values()}
-    return names | {client.name: _key(client.profiles[0].names[0]) for client in CLIENTS}
+    for client in CLIENTS:
+        names |= dict.fromkeys((client.name, _key(client.title)), _key(client.profiles[0].names[0]))
+    return names
 
 
 ALIKE = 0.8
@@ -76,15 +105,12 @@ ALIKE = 0.8
 
 
 def likely_meant(name: str) -> str | None:
-    """Return the name of a known client that is likely meant by one that no such client sends."""
+    """Return the name of a known client that is likely meant by one that is no such client's."""
     from difflib import get_close_matches  # noqa: PLC0415 - only who checks a file needs it
 
-    key, known = _key(name), sent_names()
-    if key in known_clients():
-        return None
-    found = [key] if key in known else get_close_matches(key, known, 1, ALIKE)
+    found = [] if is_known(name) else get_close_matches(_key(name), sent_names(), 1, ALIKE)
     spelt = {_key(each): each for program in known_clients().values() for each in program.names}
-    return spelt[known[found[0]]] if found else None
+    return spelt.get(found[0], found[0]) if found else None
 
 
 _BRIDGE = re.compile(r"\s*\(via [^)]*\)\s*$")

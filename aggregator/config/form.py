@@ -277,7 +277,9 @@ class SettingsForm(Sheet):
         "`resource`.",
     )
     clients: dict[str, NamedClient] = Field(
-        {}, description="The surface of a client, by name; or its `surface` and `maxResultTokens`."
+        {},
+        description="The surface of a client, as `install` calls it or as it calls itself; "
+        "or its `surface` and `maxResultTokens`.",
     )
     names: Annotated[NamesForm, Seldom(NamesForm), AfterValidator(told_apart)] = Field(
         NamesForm.model_construct(),

@@ -55,7 +55,7 @@ def load_config(path: Path, environ: Mapping[str, str], deadline: float | None =
     Raises:
         ConfigError: It cannot be read, or cannot be used as written.
     """
-    text = read_text(path, deadline)
+    text = read_text(path, environ, deadline)
     digest = sha256(text.encode()).digest()
     config = replace(parse_config(text, path, environ, deadline), digest=digest)
     if anyone_can_write(path):

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from aggregator.basics.frozen import frozen
-from aggregator.clients import SurfaceChoice, is_same_client
+from aggregator.clients import SurfaceChoice, is_meant
 from aggregator.config.kinds import FoundKind
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.rules import EVERYTHING, Whose, admits, concerns, covers, rule
@@ -39,7 +39,7 @@ class Profile:
     always_load: bool | tuple[str, ...] | None = None
     """What is visible as soon as it is known, in place of what the servers say of it."""
     clients: tuple[str, ...] = ()
-    """The clients that it is for unless another is chosen, by the names they give themselves."""
+    """The clients that it is for unless another is chosen, by any names that they have."""
     tool_search: ToolSearchMode | None = None
     surface: SurfaceChoice | None = None
     max_results: int | None = None
@@ -54,7 +54,7 @@ class Profile:
 
     def is_for(self, client: str) -> bool:
         """Return whether it is for clients that give themselves this name."""
-        return any(is_same_client(client, name) for name in self.clients)
+        return any(is_meant(client, name) for name in self.clients)
 
     def shows_server(self, whose: Whose) -> bool:
         """Return whether a server exists in it, which does not depend on what the server has."""

@@ -58,7 +58,9 @@ class ProfileForm(Sheet):
         None, description="Tools shown without a search, in place of what the servers say."
     )
     clients: Words = Field(
-        (), description="Clients it is for, by the names they give themselves; no protection."
+        (),
+        description="Clients it is for, as `install` calls them or as they call themselves; "
+        "no protection.",
     )
     tool_search: Mode | None = Field(None, description="As at the top, for this profile.")
     surface: SurfaceChoice | None = Field(None, description="As at the top, for this profile.")

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f]")
 _AUTHORITY = re.compile(r"[^/]*//([^/?#]*)")
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _HTTP = ("http", "https")
 PROXIES = (*_HTTP, "socks5", "socks5h")
 """What the address of a proxy may begin with."""
@@ -64,6 +66,8 @@ def address_fault(text: str, schemes: Sequence[str] = _HTTP) -> str | None:
         return _host_fault(text)
     if not parts.hostname:
         return "names no host"
+    if fault := _name_fault(parts.hostname):
+        return fault
     try:
         is_port = parts.port != 0
     except ValueError:
@@ -80,6 +84,37 @@ def _host_fault(text: str) -> str:
     if "[" in host:
         return "has something else than an IPv6 address in `[ ]`"
     return "has a character in its host that no host may have"
+
+
+def _name_fault(host: str) -> str | None:
+    """Say why a host cannot be asked for by its name, or its number."""
+    if _NUMBERS.fullmatch(host):
+        return None if _is_ipv4(host) else "has four numbers as its host that are no IPv4 address"
+    if host.isascii() or _is_international(host):
+        return None
+    return (
+        "has a host that no host may be called; "
+        "check how it is spelt, or write it in ASCII, as `xn--…`"
+    )
+
+
+def _is_ipv4(host: str) -> bool:
+    try:
+        IPv4Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_international(host: str) -> bool:
+    """Return whether a host has a form in ASCII, by which it is asked for."""
+    import idna  # noqa: PLC0415 - hardly a file has such a host
+
+    try:
+        idna.encode(host)
+    except idna.IDNAError:
+        return False
+    return True
 
 
 def is_store(text: str) -> bool:

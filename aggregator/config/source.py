@@ -3,9 +3,11 @@
 import os
 import shlex
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,6 +18,7 @@ from aggregator.config.document import MAX_CHARACTERS, Document, Location, Value
 from aggregator.config.dotenv import read_env_file
 from aggregator.config.variables import Expansion
 from aggregator.config.wording import first_of, problems
+from aggregator.entry.place import CONFIG_VARIABLE, user_config
 from aggregator.errors import ConfigError
 
 _Form = TypeVar("_Form", bound=BaseModel)
@@ -91,13 +94,15 @@ class Source:
             raise first_of(found) from None
 
 
-def read_text(path: Path, deadline: float | None = None) -> str:
+def read_text(
+    path: Path, environ: Mapping[str, str] = MappingProxyType({}), deadline: float | None = None
+) -> str:
     """Return the text of a file; one that is a pipe must have ended by the deadline.
 
     Raises:
         ConfigError: There is no such file, or it is not text of a reasonable size.
     """
-    raw = _read_bytes(path, deadline)
+    raw = _read_bytes(path, environ, deadline)
     if len(raw) > MAX_CHARACTERS:
         raise ConfigError(str(path), "is larger than 1 MiB")
     try:
@@ -109,12 +114,13 @@ def read_text(path: Path, deadline: float | None = None) -> str:
         ) from None
 
 
-def _read_bytes(path: Path, deadline: float | None) -> bytes:
+def _read_bytes(path: Path, environ: Mapping[str, str], deadline: float | None) -> bytes:
     try:
         return read_within(path, MAX_CHARACTERS, deadline)
     except FileNotFoundError:
-        there = shlex.quote(str(path))
-        hint = f"`aggregator init --config {there}` makes one for you; `--config` names another"
+        hint = (
+            f"`aggregator init{_place(path, environ)}` makes one for you; `--config` names another"
+        )
         raise ConfigError(str(path), "does not exist", hint=hint) from None
     except IsADirectoryError:
         hint = "Name the file in it, such as `servers.yaml`"
@@ -124,6 +130,12 @@ def _read_bytes(path: Path, deadline: float | None) -> bytes:
         raise ConfigError(str(path), f"cannot be read: {reason}") from None
     except ValueError:
         raise ConfigError(repr(str(path)), "is not a path") from None
+
+
+def _place(path: Path, environ: Mapping[str, str]) -> str:
+    """Return what `init` has to be told to make a file, if it would make another by itself."""
+    is_usual = not environ.get(CONFIG_VARIABLE) and str(path) == user_config(environ)
+    return "" if is_usual else f" --config {shlex.quote(str(path))}"
 
 
 def anyone_can_write(path: Path) -> bool:

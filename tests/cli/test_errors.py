@@ -364,7 +364,12 @@ def test_serving_over_http_says_what_its_end_waits_for(shell: Shell) -> None:
     assert ran.status is ExitStatus.FINE
 
 
-def test_serving_over_http_says_at_once_which_calls_its_end_waits_for(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    ("told", "again"), [(signal.SIGINT, "Ctrl-C again"), (signal.SIGTERM, "SIGTERM again")]
+)
+def test_serving_over_http_says_at_once_which_calls_its_end_waits_for(
+    shell: Shell, told: signal.Signals, again: str
+) -> None:
     pipe = shell.home / "received"
     os.mkfifo(pipe)
     arguments = f"[{FAULTY}, ok, --log, {pipe}]"
@@ -377,13 +382,13 @@ def test_serving_over_http_says_at_once_which_calls_its_end_waits_for(shell: She
         url = process.stderr.readline().split()[-1]
         with start(shell, "call", "test__wait", "--url", url) as caller:
             assert any(b"tools/call" in line for line in received)
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, told)
             said = next(line for line in process.stderr if line.startswith("waiting"))
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, told)
             ended(caller)
 
-    assert said == "waiting up to 300 s for 1 call; Ctrl-C again ends it at once\n"
-    assert process.returncode == ExitStatus.INTERRUPTED
+    assert said == f"waiting up to 300 s for 1 call; {again} ends it at once\n"
+    assert process.returncode == 128 + told
 
 
 def test_ctrl_c_ends_serving_over_stdio(shell: Shell) -> None:

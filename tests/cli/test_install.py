@@ -36,6 +36,34 @@ def servers_of(shell: Shell, client: str) -> dict[str, Any]:
     return dict(servers_in(shell.file_of(client)))
 
 
+def test_a_client_that_was_not_found_is_registered_and_a_person_told_so(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor", "project")
+
+    absent = shell.run("install", "codex", "--yes")
+    known_otherwise = shell.run("install", "cursor", "--yes")
+
+    path = shell.file_of("codex").path
+    assert f"Codex was not found here; `{path}` is made for when it is\n" in absent.err
+    assert path.exists()
+    assert "not found" not in known_otherwise.err
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_a_list_of_clients_has_every_path_whole(shell: Shell, columns: int) -> None:
+    shell.variables["COLUMNS"] = str(columns)
+    paths = {shell.give("roo"), shell.give("claude-code"), shell.give("claude-code", "project")}
+
+    lines = shell.run("install").out.splitlines()
+
+    found = {line.split()[-1]: line for line in lines if "/" in line}
+    assert set(found) == set(map(str, paths))
+    # What has no room beside other words has a line of its own.
+    too_wide = [line for line in found.values() if len(line) > columns]
+    assert too_wide
+    assert all(line == f"  {line.strip()}" and " " not in line.strip() for line in too_wide)
+
+
 @pytest.mark.parametrize("client", NAMES)
 def test_installing_adds_one_entry_and_undoing_restores_every_byte(
     shell: Shell, client: str
@@ -260,7 +288,7 @@ def test_clients_are_listed_with_where_we_are_registered(shell: Shell) -> None:
         each["client"]: each for each in json.loads(shell.run("install", "--json").out)["clients"]
     }
 
-    states = {line.split()[0]: line for line in table[1:3]}
+    states = {line.split()[0]: line for line in table if " registered" in line}
     assert "registered as toolbox" in states["codex"]
     assert "not registered" in states["cursor"]
     absent = " ".join(table).partition("Not found here: ")[2]

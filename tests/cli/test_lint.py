@@ -131,9 +131,11 @@ def test_a_client_that_is_misnamed_is_warned_of_and_one_that_is_not_known_is_not
         "servers: {a: {command: sh, description: x}}\n",
     )
 
-    unknown = "no client that is known calls itself"
+    unknown = "no client that is known is called"
+    own = "is no client that is known, but any that calls itself so"
     assert found == [
         f"warning: `clients`: {unknown} `claud-code`. Did you mean `claude-code`?",
-        f"warning: `clients`: {unknown} `vscode`. Did you mean `Visual Studio Code`?",
+        f"hint: `clients`: `nosuch` {own}",
+        f"hint: `clients`: `our own agent` {own}",
         f"warning: `profiles.r.clients`: {unknown} `cursor-vscod`. Did you mean `cursor-vscode`?",
     ]

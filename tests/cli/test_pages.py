@@ -1,10 +1,11 @@
 """The catalog as text for people."""
 
+import json
 from typing import Any
 
 import pytest
 
-from aggregator.cli.pages import overview, server_page
+from aggregator.cli.pages import overview, server_page, tool_page
 from aggregator.cli.paper import Paper
 
 SERVER: dict[str, Any] = {
@@ -97,3 +98,16 @@ def test_tools_that_were_not_there_are_new_and_not_changed(kinds: list[str], sai
     page = overview({"servers": [{**SERVER, "drift": drift}], "tools": [], "visible": []}, Paper())
 
     assert said in page.splitlines()
+
+
+def test_what_a_tool_says_of_itself_is_wrapped_and_its_definition_is_not() -> None:
+    schema = {"type": "object", "description": "as long as " * 9}
+    definition = {"description": f"{'Send a letter. ' * 8}\n\n- one\n- two", "inputSchema": schema}
+    about = {"server": "mail", "alwaysLoad": False, "tokens": 1234, "definition": definition}
+
+    page = tool_page({"name": "mail__send_a_letter", **about}, Paper(40))
+
+    text, _, rest = page.partition("\n{")
+    assert all(len(line) <= 40 for line in text.splitlines())
+    assert "\n\n  - one\n  - two\n" in text
+    assert json.loads("{" + rest) == {"inputSchema": schema}

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from aggregator.cli.paper import width_of
+from aggregator.cli.parser import COMMANDS
 from tests.cli.shell import Shell, Terminal, faulty
 from tests.cli.window import Window, plain
 
@@ -70,10 +71,24 @@ def test_help_is_wrapped_at_words(shell: Shell, columns: str, command: list[str]
     text = shell.run(*command, "--help").out
 
     too_long = [line for line in text.splitlines() if len(line) > int(columns)]
-    assert all(len(line.split()) == 1 or "usage:" in line or "[" in line for line in too_long)
+    assert all(len(line.split()) == 1 or line.startswith("  -t, ") for line in too_long)
     assert set(text.partition("examples:")[2].split()) == set(
         wide.partition("examples:")[2].split()
     )
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_the_window_with_every_address_whole(
+    shell: Shell, columns: int, command: str
+) -> None:
+    wide = shell.run("help", *command.split()).out
+    shell.variables = {"COLUMNS": str(columns)}
+
+    text = shell.run("help", *command.split()).out
+
+    assert [line for line in text.splitlines() if width_of(line) > columns] == []
+    assert text.split() == wide.split()
 
 
 @pytest.mark.parametrize("columns", [60, 80])

@@ -1,11 +1,15 @@
 """Every file that cannot be used gets one readable error that points at the place."""
 
 import os
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from aggregator.config import load_config, parse_config
+from aggregator.entry.place import user_config
 from aggregator.errors import ConfigError
 from tests.work import TURN_BOUND, counting
 
@@ -310,9 +314,9 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
     assert tally.calls < TURN_BOUND
 
 
-def problem_of(path: Path) -> ConfigError:
+def problem_of(path: Path, environ: Mapping[str, str] = MappingProxyType({})) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        load_config(path, {})
+        load_config(path, environ)
     return caught.value
 
 
@@ -330,6 +334,16 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert str(problem) == f"`{path}`: does not exist"
     assert problem.hint is not None
     assert problem.hint.startswith(f"`aggregator init --config {path}` makes one for you; ")
+
+
+def test_of_a_file_that_init_makes_by_itself_nobody_has_to_type_the_path(tmp_path: Path) -> None:
+    own, mine = {"HOME": str(tmp_path)}, {"HOME": str(tmp_path), "AGGREGATOR_CONFIG": "mine.yaml"}
+    path = Path(user_config(own) or "")
+
+    problem, other = problem_of(path, own), problem_of(path, mine)
+
+    assert (problem.hint or "").startswith("`aggregator init` makes one for you; ")
+    assert (other.hint or "").startswith(f"`aggregator init --config {shlex.quote(str(path))}`")
 
 
 def test_a_directory_is_not_a_file(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import anyio
 from aggregator.app.hub.hello import Hello
 from aggregator.app.hub.line import Line
 from aggregator.app.life import serve_client
+from aggregator.basics.parting import Parting
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import standard_streams
 from aggregator.upstream.visitor import Visitor
@@ -37,6 +38,8 @@ class Session:
         self.visitor = Visitor(f"client {number}", hello.directory, process, profile)
         self._line = line
         self._stop = anyio.Event()
+        # Not to our log, which nobody looks at who stops the client's own process.
+        self._parting = Parting(self.say)
         self._scope = anyio.CancelScope()
         self._status = FINE
 
@@ -94,5 +97,6 @@ class Session:
             if number == signal.SIGHUP:
                 reload()
             else:
+                self._parting.told_by(number)
                 self.part()
         self._scope.cancel()

@@ -11,6 +11,7 @@ from aggregator.cli.paper import fill, width_of
 from aggregator.cli.parser.asking import CALL, CHECK, DOCTOR, INSPECT, SEARCH
 from aggregator.cli.parser.beginning import ADD, INIT, REMOVE, SECRET
 from aggregator.cli.parser.editing import IMPORT, INSTALL, SCHEMA
+from aggregator.cli.parser.layout import Layout, narrowed
 from aggregator.cli.parser.locking import APPROVE, LOCK
 from aggregator.cli.parser.login import LOGIN, LOGOUT
 from aggregator.cli.parser.options import Command
@@ -34,6 +35,10 @@ MAX_WIDTH = 98
 """Columns the help may take."""
 MIN_WIDTH = 24
 """Columns below which it is wrapped by the terminal, and looks like it."""
+NARROW = 56
+"""Columns below which what an option does stands below it: beside it, an address has no room."""
+BELOW = 8
+"""Columns before it then."""
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -68,6 +73,8 @@ class Parser(argparse.ArgumentParser):
 
     environment: ClassVar[Environment]
     typed: ClassVar[Sequence[str]]
+    width: ClassVar[int]
+    """Columns that help has."""
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the command line, and leave."""
@@ -91,6 +98,10 @@ class Parser(argparse.ArgumentParser):
         ways = [choices.get(each) or (each,) for each in missing.split(", ")]
         return ", and ".join(_either([f"`{word}`" for word in each]) for each in ways)
 
+    def format_help(self) -> str:
+        """Return help that fits the page."""
+        return narrowed(super().format_help(), self.width)
+
     def print_help(self, file: object = None) -> None:  # noqa: ARG002 - argparse names it
         """Write help as a result."""
         self.environment.stdout.write(self.format_help())
@@ -110,22 +121,23 @@ def make_parser(surroundings: Environment, words: Sequence[str] = ()) -> Parser:
     """Return the parser of the command that was typed, or else of all."""
     first = words[0] if words else ""
 
+    # Not as wide as the terminal may be: lines stay readable, and the help is also a page.
+    columns = max(MIN_WIDTH, min(MAX_WIDTH, surroundings.width(surroundings.stdout)))
+
     class Here(Parser):
         """The parsers of the commands are of the same class, and so in the same place."""
 
         environment = surroundings
         typed = words
+        width = columns
 
-    width = max(MIN_WIDTH, min(MAX_WIDTH, surroundings.width(surroundings.stdout)))
-    # Not as wide as the terminal may be: lines stay readable, and the help is also a page.
-    form = partial(
-        argparse.RawDescriptionHelpFormatter, max_help_position=min(28, width // 2), width=width
-    )
+    form = partial(Layout, width=columns)
+    beside, is_narrow = min(28, columns // 2), columns < NARROW
     parser = Here(
         prog="aggregator",
-        description=fill(DESCRIPTION, width, hanging=""),
-        epilog=_examples(EXAMPLES, width),
-        formatter_class=form,
+        description=fill(DESCRIPTION, columns, hanging=""),
+        epilog=_examples(EXAMPLES, columns),
+        formatter_class=partial(form, max_help_position=beside),
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -135,9 +147,9 @@ def make_parser(surroundings: Environment, words: Sequence[str] = ()) -> Parser:
         command = commands.add_parser(
             name,
             help=about,
-            description=fill(_sentence(about), width, hanging=""),
-            epilog=_examples(_indented(examples), width),
-            formatter_class=form,
+            description=fill(_sentence(about), columns, hanging=""),
+            epilog=_examples(_indented(examples), columns),
+            formatter_class=partial(form, max_help_position=BELOW if is_narrow else beside),
             # A prefix that is unique today may not be tomorrow.
             allow_abbrev=False,
         )

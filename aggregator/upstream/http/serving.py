@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from aggregator.basics.descriptors import limit
 from aggregator.basics.frozen import frozen
+from aggregator.basics.parting import Parting
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.http import Http
 from aggregator.upstream.http.admission import Admission
@@ -129,8 +130,8 @@ class Listener:
     def _is_everywhere(self) -> bool:
         return self.binding.host in _EVERYWHERE
 
-    async def serve(self, upstream: Upstream, stop: anyio.Event) -> None:
-        """Serve clients until we are told to stop."""
+    async def serve(self, upstream: Upstream, stop: anyio.Event, parting: Parting) -> None:
+        """Serve clients until we are told to stop; say on parting what that waits for."""
         access, look = self._access, self._look(upstream)
         site = Site(
             upstream,
@@ -178,7 +179,7 @@ class Listener:
                     if access.notice:
                         site.give_notice()
                         await anyio.sleep(access.notice)
-                    await site.drain(access.drain_time)
+                    await site.drain(access.drain_time, parting)
                 server.should_exit = True
 
     def _look(self, upstream: Upstream) -> Callable[[], Http]:

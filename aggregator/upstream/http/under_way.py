@@ -1,18 +1,15 @@
 """Which requests are under way: they can be waited for, kept from silence, and ended."""
 
-import logging
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 
 import anyio
 
-from aggregator.basics.parting import waiting
+from aggregator.basics.parting import Parting
 from aggregator.basics.signals import Signal
 from aggregator.upstream.http.exchange import Stoppable
 from aggregator.upstream.http.pulse import Beating, Pulse
 from aggregator.upstream.http.sessions import Owner
-
-logger = logging.getLogger(__name__)
 
 
 class UnderWay:
@@ -90,13 +87,12 @@ class UnderWay:
         if self._is_leaving:
             self._settled.send()
 
-    async def drain(self, patience: float) -> None:
+    async def drain(self, patience: float, parting: Parting) -> None:
         """Let what is under way come to its end, then hang up on the rest."""
         self._is_leaving = True
         number = sum(not lasts for lasts in self._lasting.values())
         if number and patience:
-            calls = "1 call" if number == 1 else f"{number} calls"
-            logger.warning("%s", waiting(calls, number, patience))
+            parting.wait_for_calls(number, patience)
         with anyio.move_on_after(patience):
             while not all(self._lasting.values()):
                 await self._settled.wait()

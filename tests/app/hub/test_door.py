@@ -9,12 +9,14 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from typing import IO
 from urllib.parse import urlsplit
 
 import anyio
 import pytest
 
 from tests.app.hub.harbour import PROGRAM, ROOT, Harbour
+from tests.cli.shell import FAULTY
 from tests.ends import await_ends
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Era
@@ -26,9 +28,10 @@ TOKEN = "a-token-of-forty-characters-for-the-tests"  # noqa: S105 - of no use el
 class Door:
     """The process that has opened a door, and where it is."""
 
-    def __init__(self, process: "subprocess.Popen[str]", said: list[str]) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", said: list[str], errors: IO[str]) -> None:
         self.process = process
         self.said = said
+        self.errors = errors
 
     @property
     def url(self) -> str:
@@ -72,7 +75,7 @@ def door(harbour: Harbour, *words: str) -> Generator[Door]:
             if "serving clients at" in line:
                 break
         try:
-            yield Door(process, said)
+            yield Door(process, said, errors)
         finally:
             process.terminate()
             process.wait(PATIENCE)
@@ -96,6 +99,31 @@ def test_clients_over_http_and_on_pipes_share_one_fleet(harbour: Harbour, era: E
         )
     assert opened.process.returncode == 0
     assert client.call("test__echo", text="still here") == "still here"
+
+
+def test_whoever_closes_a_door_is_told_what_that_waits_for(harbour: Harbour) -> None:
+    pipe = harbour.directory / "received"
+    os.mkfifo(pipe)
+    arguments = [str(FAULTY), "ok", "--log", str(pipe)]
+    harbour.write({"servers": {"test": {"command": sys.executable, "args": arguments}}})
+    with (
+        pipe.open("r+b", buffering=0) as received,
+        door(harbour, "--drain", "300s") as opened,
+        subprocess.Popen(
+            [sys.executable, "-m", "aggregator", "call", "test__wait", "--url", opened.url],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**harbour.variables, "AGGREGATOR_TOKEN": TOKEN},
+            cwd=ROOT,
+        ),
+    ):
+        assert any(b"tools/call" in line for line in received)
+        opened.process.send_signal(signal.SIGINT)
+        said = next(line for line in opened.errors if line.startswith("waiting"))
+        opened.process.send_signal(signal.SIGINT)
+
+        assert opened.process.wait(PATIENCE) == 128 + signal.SIGINT
+    assert said == "waiting up to 300 s for 1 call; Ctrl-C again ends it at once\n"
 
 
 def test_a_door_starts_the_hub_that_others_join_and_keeps_it(harbour: Harbour) -> None:
