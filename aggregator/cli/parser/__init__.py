@@ -11,7 +11,7 @@ from aggregator.cli.paper import fill, width_of
 from aggregator.cli.parser.asking import CALL, CHECK, DOCTOR, INSPECT, SEARCH
 from aggregator.cli.parser.beginning import ADD, INIT, REMOVE, SECRET
 from aggregator.cli.parser.editing import IMPORT, INSTALL, SCHEMA
-from aggregator.cli.parser.layout import Layout, narrowed
+from aggregator.cli.parser.layout import Layout, laid_out
 from aggregator.cli.parser.locking import APPROVE, LOCK
 from aggregator.cli.parser.login import LOGIN, LOGOUT
 from aggregator.cli.parser.options import Command
@@ -100,7 +100,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return help that fits the page."""
-        return narrowed(super().format_help(), self.width)
+        return laid_out(super().format_help(), self.width)
 
     def print_help(self, file: object = None) -> None:  # noqa: ARG002 - argparse names it
         """Write help as a result."""

@@ -24,22 +24,28 @@ class Layout(argparse.RawDescriptionHelpFormatter):
         return f"{', '.join(action.option_strings)} {takes}"
 
 
-def narrowed(text: str, width: int) -> str:
-    """Return help whose first paragraph, which is how it is used, fits the page."""
+def laid_out(text: str, width: int) -> str:
+    """Return help whose first paragraph, which is how it is used, fits the page.
+
+    Where that has several lines they are made anew: each version of argparse has its own.
+    """
     usage, blank, rest = text.partition("\n\n")
-    if all(width_of(line) <= width for line in usage.splitlines()):
+    if width_of(usage) <= width and "\n" not in usage:
         return text
     return "\n".join(_wrapped(usage, width)) + blank + rest
 
 
 def _wrapped(usage: str, width: int) -> Iterator[str]:
     """Yield lines that end between options; what is in brackets stands on one if it fits."""
+    usage = _SPACES.sub(" ", usage).strip()
+    command, option, _ = usage.partition("[")
+    indent = " " * len(command) if option and len(command) <= width // 3 else INDENT
     line = ""
-    for part in _parts(_SPACES.sub(" ", usage).strip(), width - len(INDENT)):
+    for part in _parts(usage, width - len(indent)):
         longer = f"{line} {part}" if line else part
         if line and width_of(longer) > width:
             yield line
-            longer = INDENT + part
+            longer = indent + part
         line = longer
     yield line
 
