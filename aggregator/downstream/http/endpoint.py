@@ -84,6 +84,11 @@ class Endpoint:
         self._credentials = address.credentials
         self._given = tuple(name for name in address.headers if name.lower() not in OURS)
 
+    async def tend(self) -> None:
+        """Close connections that nobody has used for as long as they are kept."""
+        if self._wire is not None:
+            await self._wire.tend()
+
     def refusal(self, response: Response) -> UndeliveredError:
         """Put into words why the server did not take a request."""
         if self._credentials is not None:

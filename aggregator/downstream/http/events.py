@@ -122,6 +122,7 @@ async def open_events(endpoint: Endpoint) -> AsyncGenerator[Transport, None]:
         UndeliveredError: It gives no stream, or one without a mailbox.
     """
     async with anyio.create_task_group() as group:
+        group.start_soon(endpoint.tend)
         with Events(endpoint, group) as events:
             await events.open()
             yield events

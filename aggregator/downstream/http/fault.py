@@ -11,6 +11,7 @@ from http import HTTPStatus
 import httpx2
 
 from aggregator.basics.frozen import frozen
+from aggregator.downstream.http.reading import TooMuchError
 from aggregator.downstream.transport import Undelivered, UndeliveredError
 
 LONGEST_REST = 300.0
@@ -82,7 +83,7 @@ def of_error(
         if (why := _unconnected(error, proxy or url)) is not None:
             return _unreachable(f"{who} cannot be reached: {why}")
         return _unreachable(f"it cannot be reached: {_first_line(error)}")
-    if isinstance(error, httpx2.SSEError):
+    if isinstance(error, httpx2.SSEError | TooMuchError):
         return broken(f"its answer could not be read: {_first_line(error)}")
     return broken("the connection broke before the answer was complete")
 

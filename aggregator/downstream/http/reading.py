@@ -14,10 +14,18 @@ import httpx2
 
 MAX_HEAD_BYTES = 100 * 1024
 """Bytes that the head of a response may have, a line between two chunks, or what is after them."""
+MAX_HEADERS = 256
+"""Headers that a response may have: nobody sends as many, and each takes time that others wait."""
+MAX_INTERIM = 16
+"""Responses that may come before the one that counts."""
 SWITCHING = 101
 CRLF = b"\r\n"
 
 Lines = list[tuple[bytes, bytes]]
+
+
+class TooMuchError(httpx2.RemoteProtocolError):
+    """An answer with more before it than anybody is to read."""
 
 
 class Head(NamedTuple):
@@ -103,7 +111,7 @@ _ONCE = frozenset(("content-length", "transfer-encoding", "connection"))
 _WITHOUT_BODY = (204, 304)
 _HEAD = re.compile(
     rb"HTTP/1\.1 ([2-5][0-9][0-9])(?: [\t -~\x80-\xff]*)?\r\n"
-    rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n)+)\r\n"
+    rb"((?:[!#$%%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*\r\n){1,%d})\r\n" % MAX_HEADERS
 )
 _LINE = re.compile(r"([^:\r]+):([^\r]*)\r\n")
 _LENGTH = re.compile(r"[0-9]{1,15}", re.ASCII)
@@ -220,6 +228,7 @@ class Unusual:
         self._http.send(request)
         self._http.send(h11.EndOfMessage())
         self._is_over = False
+        self._interim = 0
         self.feed(data)
 
     @property
@@ -240,12 +249,15 @@ class Unusual:
         Raises:
             RemoteProtocolError: What came is not HTTP.
         """
-        while (event := self._event()) is not None:
+        while (event := self._head_event()) is not None:
             if isinstance(event, h11.Response):
                 lines = [(bytes(name), bytes(value)) for name, value in event.headers.raw_items()]
                 return Head(event.status_code, _joined(lines), lines)
             if not isinstance(event, h11.InformationalResponse) or event.status_code == SWITCHING:
                 raise httpx2.RemoteProtocolError("it does not answer what it was asked")
+            self._interim += 1
+            if self._interim > MAX_INTERIM:
+                raise TooMuchError(f"it announced itself more than {MAX_INTERIM} times")
         return None
 
     def take(self) -> bytes:
@@ -260,6 +272,14 @@ class Unusual:
         """Whether neither side means to close, and nothing came that was not asked for."""
         is_done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
         return is_done and not self._http.trailing_data[0]
+
+    def _head_event(self) -> h11.Event | None:
+        """Return the next head, counted before it is read: h11 takes long for each header."""
+        data, _ = self._http.trailing_data
+        ends = [at for blank in (b"\n\r\n", b"\n\n") if (at := data.find(blank)) >= 0]
+        if data.count(b"\n", 0, min(ends, default=len(data))) > MAX_HEADERS:
+            raise TooMuchError(f"it has more than {MAX_HEADERS} headers")
+        return self._event()
 
     def _event(self) -> h11.Event | None:
         try:

@@ -141,6 +141,7 @@ class Streamable(Traffic):
 async def open_streamable(endpoint: Endpoint) -> AsyncGenerator[Transport, None]:
     """Carry messages to and from an endpoint for the length of the block."""
     async with anyio.create_task_group() as group:
+        group.start_soon(endpoint.tend)
         with Streamable(endpoint, group) as streamable:
             try:
                 yield streamable

@@ -12,6 +12,7 @@ import anyio
 import anyio.abc
 import httpx2
 
+from aggregator.basics.signals import Signal
 from aggregator.downstream.http.connection import Connection, raw
 from aggregator.downstream.http.form import Form
 from aggregator.downstream.http.reading import Head
@@ -46,6 +47,10 @@ class Wire:
         self._patience = patience
         self._keep = keep
         self._idle: list[Connection] = []
+        """The one that was used last is the last."""
+        self._is_tended = False
+        """Whether somebody is up to close what gets old, or has been woken for it."""
+        self._tending = Signal()
         self._busy = set[Connection]()
         """Those on which no task waits for an answer."""
 
@@ -105,6 +110,9 @@ class Wire:
         self._busy.discard(connection)
         connection.keep_until(anyio.current_time() + self._keep)
         self._idle.append(connection)
+        if not self._is_tended:
+            self._is_tended = True
+            self._tending.send()
         return True
 
     async def let_go(self, connection: Connection) -> None:
@@ -112,6 +120,15 @@ class Wire:
         if not self.keep(connection):
             self._busy.discard(connection)
             await connection.close()
+
+    async def tend(self) -> None:
+        """Close what has been kept for long enough, also where no request comes any more."""
+        while True:
+            while not self._idle:
+                self._is_tended = False
+                await self._tending.wait()
+            await anyio.sleep_until(self._idle[0].until)
+            await self._part_with_old()
 
     async def close(self) -> None:
         """Close what is kept, and what nobody waits for."""
@@ -122,15 +139,18 @@ class Wire:
 
     async def _kept(self) -> Connection | None:
         """Return the connection that was used last and is still open; close those that are old."""
-        now = anyio.current_time()
-        while self._idle and self._idle[0].until < now:
-            await self._idle.pop(0).close()
+        await self._part_with_old()
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
             await connection.close()
         return None
+
+    async def _part_with_old(self) -> None:
+        now = anyio.current_time()
+        while self._idle and self._idle[0].until <= now:
+            await self._idle.pop(0).close()
 
     async def _connected(self) -> Connection:
         try:

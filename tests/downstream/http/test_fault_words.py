@@ -16,6 +16,7 @@ from aggregator.downstream.http.fault import (
     of_status,
     retry_after,
 )
+from aggregator.downstream.http.reading import TooMuchError
 from aggregator.downstream.transport import UndeliveredError
 
 URL = httpx2.URL("http://127.0.0.1:9/mcp")
@@ -147,6 +148,15 @@ async def _reason(address: Address) -> str:
             async with endpoint.send("POST", {}):
                 raise AssertionError
     return caught.value.undelivered.reason
+
+
+def test_what_is_too_much_of_an_answer_is_said() -> None:
+    url = httpx2.URL("http://127.0.0.1:9/mcp")
+
+    fault = of_error(TooMuchError("it has more than 256 headers"), url).undelivered
+
+    assert fault.reason == "its answer could not be read: it has more than 256 headers"
+    assert fault.may_have_run
 
 
 @pytest.mark.parametrize("status", [401, 403])

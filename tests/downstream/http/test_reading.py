@@ -4,7 +4,15 @@ import h11
 import httpx2
 import pytest
 
-from aggregator.downstream.http.reading import MAX_HEAD_BYTES, Reading, Unusual, usual
+from aggregator.downstream.http.reading import (
+    MAX_HEAD_BYTES,
+    MAX_HEADERS,
+    MAX_INTERIM,
+    Reading,
+    TooMuchError,
+    Unusual,
+    usual,
+)
 
 REQUEST = h11.Request(method="POST", target="/", headers=[("host", "x"), ("content-length", "0")])
 
@@ -96,6 +104,49 @@ def test_headers_are_also_known_as_they_came() -> None:
 )
 def test_whatever_has_another_form_is_left_to_h11(data: bytes) -> None:
     assert usual(data) is None
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
+def test_an_answer_with_headers_without_end_is_refused_before_they_are_read(
+    before: bytes, end: bytes
+) -> None:
+    most = SIZED.replace(b"Content-Type: a/b\r\n", (b"x:" + end) * (MAX_HEADERS - 1))
+    many = SIZED.replace(b"Content-Type: a/b\r\n", (b"x:" + end) * MAX_HEADERS)
+
+    head = Unusual(REQUEST, before + most).head()
+
+    assert head is not None
+    assert len(head.raw()) == MAX_HEADERS
+    assert (usual(most) is None) is (end == b"\n")
+    assert usual(many) is None
+    with pytest.raises(TooMuchError, match="it has more than 256 headers"):
+        Unusual(REQUEST, before + many).head()
+
+
+def test_headers_without_end_are_refused_before_their_end_has_come() -> None:
+    reading = Unusual(REQUEST, b"HTTP/1.1 200 OK\r\n")
+    assert reading.head() is None
+
+    reading.feed(b"x:\r\n" * (MAX_HEADERS + 1))
+
+    with pytest.raises(TooMuchError):
+        reading.head()
+
+
+def test_lines_of_a_body_are_no_headers() -> None:
+    body = b"\n" * 1000
+    data = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1000\r\n\r\n" + body
+
+    assert Unusual(REQUEST, data).head() is not None
+
+
+def test_an_answer_that_only_announces_itself_is_refused() -> None:
+    interim = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+
+    assert by_h11(interim * MAX_INTERIM + SIZED) == by_h11(SIZED)
+    with pytest.raises(TooMuchError):
+        by_h11(interim * (MAX_INTERIM + 1) + SIZED)
 
 
 @pytest.mark.parametrize(
