@@ -16,7 +16,7 @@ from aggregator.cli.importing import files_of, readable, tell
 from aggregator.cli.opening import place
 from aggregator.cli.parser.editing import USUAL_NAME
 from aggregator.clients import INSTALLABLE, Client
-from aggregator.entry.place import CONFIG_VARIABLE
+from aggregator.entry.place import CONFIG_VARIABLE, DEFAULT_CONFIG
 
 NAMED = 5
 """Servers of a client that are named in a question."""
@@ -53,11 +53,14 @@ def _target(options: argparse.Namespace, environment: Environment) -> Path:
     """Return the file to make.
 
     Raises:
-        CommandError: It is there.
+        CommandError: It is there, or is a directory.
     """
     given = options.config or environment.variables.get(CONFIG_VARIABLE)
     chosen = environment.directory / Path(given).expanduser() if given else None
     target = chosen or user_config(environment)
+    if target.is_dir():
+        hint = f"Name the file to make in it, such as `{target / DEFAULT_CONFIG}`"
+        raise CommandError(f"`{target}` is a directory", hint)
     if target.exists():
         there = place(options)
         raise CommandError(

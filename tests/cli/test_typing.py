@@ -107,6 +107,14 @@ def test_a_place_where_no_program_is_can_be_added_and_is_pointed_out(shell: Shel
     assert "warning: `/no/such/program` is not there" in ran.err
 
 
+def test_a_directory_is_not_made_a_file(shell: Shell) -> None:
+    ran = shell.run("init", "--yes", "--config", str(shell.project))
+
+    assert ran.status is ExitStatus.ERROR
+    assert f"error: `{shell.project}` is a directory\n" in ran.err
+    assert f"such as `{shell.project / 'servers.yaml'}`" in ran.err
+
+
 def test_the_file_that_the_environment_names_is_made(shell: Shell) -> None:
     shell.variables["AGGREGATOR_CONFIG"] = "mine.yaml"
 
