@@ -2,23 +2,21 @@
 
 import gc
 from contextlib import suppress
-from typing import Any
 
 import anyio
 import pytest
-from mcp.server.context import CallNext
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import Settings
 from aggregator.downstream.sent import Sent
 from aggregator.errors import ERROR_META
 from aggregator.records.events import CallBegan, CallEnded, Event
-from aggregator.upstream.caller import Context
 from aggregator.upstream.plainly import PlainCalls
 from aggregator.upstream.server import Upstream
 from tests.patience import patience
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawServer, on_pipes
+from tests.upstream.usual import Usual
 
 pytestmark = pytest.mark.anyio
 
@@ -28,19 +26,6 @@ CALL = "tools/call"
 @pytest.fixture
 def anyio_backend(virtual_time: object) -> object:
     return virtual_time
-
-
-class Usual:
-    """What goes the usual way: through the SDK."""
-
-    def __init__(self, upstream: Upstream) -> None:
-        self.calls: list[Any] = []
-        upstream.middleware.insert(0, self._note)
-
-    async def _note(self, ctx: Context, call_next: CallNext) -> Any:
-        if ctx.method == CALL:
-            self.calls.append((ctx.params or {}).get("name"))
-        return await call_next(ctx)
 
 
 def server_of(era: Era) -> RawServer:

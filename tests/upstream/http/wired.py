@@ -9,33 +9,18 @@ from typing import Any
 import anyio
 import anyio.abc
 import mcp_types as types
-from mcp.server.context import CallNext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from aggregator.config import Settings
-from aggregator.upstream.caller import Context
-from aggregator.upstream.server import Upstream
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 from tests.peers import Context as PeerContext
 from tests.peers import Era, connect_to, ready
 from tests.upstream.http.test_endpoint import ENVELOPE, HELLO, Asker, asked
+from tests.upstream.usual import Usual
 
 CALL = "tools/call"
-
-
-class Usual:
-    """What goes the usual way: through the SDK."""
-
-    def __init__(self, upstream: Upstream) -> None:
-        self.calls: list[Any] = []
-        upstream.middleware.insert(0, self._note)
-
-    async def _note(self, ctx: Context, call_next: CallNext) -> Any:
-        if ctx.method == CALL:
-            self.calls.append((ctx.params or {}).get("name"))
-        return await call_next(ctx)
 
 
 class Answer:
