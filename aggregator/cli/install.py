@@ -26,6 +26,8 @@ from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.dotenv import EnvFileError, read_env_file
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+"""What the strictest of clients take for a name."""
 _GIVEN = frozenset({"HOME", "PATH", "USER", "SHELL", "LANG", "TERM", "AGGREGATOR_PYTHON"})
 """Variables that every program has."""
 
@@ -235,11 +237,17 @@ def _tell_shared(file: ClientFile, options: argparse.Namespace, environment: Env
 
 
 def _check_name(client: Client, file: ClientFile, name: str) -> None:
-    """Refuse to replace a server that is the client's own.
+    """Refuse to replace a server that is the client's own, and what clients take for no name.
 
     Raises:
-        CommandError: One has the name that we would have.
+        CommandError: One has the name that we would have, or nothing can have it.
     """
+    if not (client.takes_any_name or _NAME.fullmatch(name)):
+        raise CommandError(
+            f"`{name}` is not allowed as a name",
+            f"{client.title} takes letters, digits, `-` and `_`",
+            ExitStatus.USAGE,
+        )
     entry = found(read_tree(file.path), (*file.keys, name)) if file.path.exists() else None
     if entry is not None and not is_ours(entry):
         raise CommandError(

@@ -116,6 +116,8 @@ class Client:
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What it is told beside the command, mostly so that it does not hide us."""
     handing: Handing = ""
+    takes_any_name: bool = True
+    """Whether a server may be called anything; letters, digits, `-` and `_` if not."""
     tries_transports: bool = False
     """Whether a bare `url` in its files may be that of a server with the older transport."""
     preamble: Mapping[str, str] = field(default_factory=dict[str, str])

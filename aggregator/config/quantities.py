@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
@@ -60,9 +60,7 @@ def address_fault(text: str, schemes: Sequence[str] = _HTTP) -> str | None:
         return f"must begin with {' or '.join(filter(None, (', '.join(others), last)))}"
     if blank := _SPACE.search(text):
         return f"has a {'space' if blank[0].isspace() else 'control character'} in it"
-    try:
-        parts = urlsplit(text)
-    except ValueError:
+    if (parts := parted(text)) is None:
         return _host_fault(text)
     if not parts.hostname:
         return "names no host"
@@ -73,6 +71,29 @@ def address_fault(text: str, schemes: Sequence[str] = _HTTP) -> str | None:
     except ValueError:
         is_port = False
     return None if is_port else "must have a number from 1 to 65535 as its port"
+
+
+def header_fault(value: str) -> str | None:
+    """Say what keeps a text from being the value of a header, if anything does."""
+    if "\n" in value or "\r" in value:
+        return "has a line break in it"
+    if value != value.strip():
+        return "begins or ends with a space"
+    if strange := next((each for each in value if not each.isascii()), None):
+        return f"has `{strange}` in it, which no header may have"
+    return None if all(map(_is_sent, value)) else "has a control character in it"
+
+
+def _is_sent(character: str) -> bool:
+    return character.isprintable() or character == "\t"
+
+
+def parted(text: str) -> SplitResult | None:
+    """Return an address in its parts, if it has any: whoever checks it says what is wrong."""
+    try:
+        return urlsplit(text)
+    except ValueError:
+        return None
 
 
 def _host_fault(text: str) -> str:

@@ -15,7 +15,7 @@ from aggregator.config.keychain import Held
 from aggregator.config.limits import Limits
 from aggregator.config.login_form import NO_LOGIN, OAuthForm
 from aggregator.config.oauth import OAuth
-from aggregator.config.quantities import PROXIES, address_fault
+from aggregator.config.quantities import PROXIES, address_fault, header_fault
 from aggregator.config.settings import DriftChoice
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import Source
@@ -75,7 +75,8 @@ class Shared:
 def draft(entry: Entry, source: Source, variables: Mapping[str, str], held: Held) -> Draft:
     """Return the entry with its variables filled in and its keys checked.
 
-    A variable, secret or env file that is missing is the problem of this server alone.
+    A variable, secret or env file that is missing is the problem of this server alone, and so is
+    a value that cannot be sent.
 
     Raises:
         ConfigError: The entry cannot be used as written.
@@ -91,7 +92,7 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str], held: Held
     waiting = {str(location[len(entry.location)]) for location in expansion.missing} & _KEYS
     known = {key: value for key, value in expanded.items() if key not in waiting}
     form = source.filled(ServerForm, known, entry.location)
-    problem = problem or _missing_variables(expansion, held)
+    problem = problem or _missing_variables(expansion, held) or _header_problem(form.headers)
     if problem is None:
         _check_transport(form, entry, source)
     secrets = {name: value for name, value in expansion.used.items() if is_secret(name, value)}
@@ -212,6 +213,14 @@ def _missing_variables(expansion: Expansion, held: Held) -> str | None:
         f"put {it} in a file named by `envFile`, or in `env` where the client configures "
         f"the aggregator, or write a default: `${{{names[0]}:-default}}`"
     )
+
+
+def _header_problem(headers: Mapping[str, str]) -> str | None:
+    """Say which header cannot be sent, and why; its value is often a secret, and is not told."""
+    for name, value in headers.items():
+        if fault := header_fault(value):
+            return f"its header `{name}` {fault}: look at the value, or the variable it comes from"
+    return None
 
 
 def _check_transport(form: ServerForm, entry: Entry, source: Source) -> None:

@@ -66,7 +66,7 @@ def test_search_prints_what_a_model_reads_and_explains_it(running: Running) -> N
 
 
 def test_a_search_goes_on_where_the_last_one_ended(running: Running) -> None:
-    first = running.run("search", "a text", "--max-results", "1", "--json")
+    first = running.run("search", "a text", "--max-results", "1", "--offset", "0", "--json")
     second = running.run("search", "a text", "--max-results", "1", "--offset", "1", "--json")
 
     found = [json.loads(each.out)["facts"]["matches"] for each in (first, second)]

@@ -43,6 +43,22 @@ def add(shell: Shell, *words: str) -> Ran:
     return ran
 
 
+@pytest.mark.parametrize("command", ["add", "import"])
+def test_an_address_that_has_no_parts_is_refused_like_any_other(
+    shell: Shell, tmp_path: Path, command: str
+) -> None:
+    theirs = tmp_path / "theirs.json"
+    theirs.write_text('{"mcpServers": {"z": {"url": "http://[::1"}}}', encoding="utf-8")
+
+    ran = (
+        shell.run("add", "z", "http://[::1")
+        if command == "add"
+        else shell.run("import", str(theirs), "--yes")
+    )
+
+    assert "has a `[` or a `]` without the other" in ran.err
+
+
 def test_a_file_is_made_from_the_clients_a_person_chooses(shell: Shell) -> None:
     shell.give("cursor")
     shell.give("zed")

@@ -17,6 +17,17 @@ def write_toolbox(shell: Shell, *command: str) -> Path:
     return write_cursor(shell, toolbox={"command": program, "args": arguments})
 
 
+@pytest.mark.parametrize("name", ["a b", "", "a.b", "\u00e4"])
+def test_a_name_that_a_client_does_not_take_is_refused(shell: Shell, name: str) -> None:
+    shell.write_servers(SERVERS)
+
+    ran = shell.run("install", "codex", "--yes", "--name", name)
+
+    assert ran.status is ExitStatus.USAGE
+    assert f"`{name}` is not allowed as a name" in ran.err
+    assert not (shell.home / ".codex").exists()
+
+
 @pytest.mark.parametrize("options", [(), ("--move",)])
 def test_a_server_of_the_same_name_is_not_replaced(shell: Shell, options: tuple[str, ...]) -> None:
     shell.write_servers(SERVERS)

@@ -111,6 +111,27 @@ def test_a_server_with_an_address_is_reached_over_http() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("abc\n", "has a line break in it"),
+        ("abc ", "begins or ends with a space"),
+        ("\u201cabc\u201d", "has `\u201c` in it, which no header may have"),
+        ("a\x07c", "has a control character in it"),
+        ("a\tc~", None),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_the_problem_of_its_server(
+    value: str, said: str | None
+) -> None:
+    server = server_of("url: https://h/mcp\nheaders: {X-Key: 'k ${T}'}", T=value)
+
+    found = said and (
+        f"its header `X-Key` {said}: look at the value, or the variable it comes from"
+    )
+    assert server.problem == found
+
+
+@pytest.mark.parametrize(
     ("text", "places"),
     [("command: x", 32), ("url: https://h/mcp", 100), ("url: https://h/mcp\nmaxInFlight: 4", 4)],
 )

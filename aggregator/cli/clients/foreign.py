@@ -6,7 +6,6 @@ from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -23,6 +22,7 @@ from aggregator.clients.table import EDITOR
 from aggregator.config import parse_config
 from aggregator.config.client import translate, unfolded
 from aggregator.config.document import Value
+from aggregator.config.quantities import parted
 from aggregator.errors import ConfigError
 
 KEYS = (
@@ -171,7 +171,8 @@ def _is_bare(entry: Mapping[str, Value]) -> bool:
 
 def _guess_transport(client: str, entry: dict[str, Any]) -> Iterator[str]:
     """Settle what a client finds out by trying, and yield what a person should know of it."""
-    if urlsplit(str(entry["url"])).path.rstrip("/").endswith("/sse"):
+    parts = parted(str(entry["url"]))
+    if parts is not None and parts.path.rstrip("/").endswith("/sse"):
         entry["type"] = "sse"
     else:
         yield f"{client} tries two transports here; write `type: sse` if it does not connect"

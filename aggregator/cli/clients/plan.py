@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_array, is_plain_object
@@ -17,6 +16,7 @@ from aggregator.cli.environment import CommandError, Environment
 from aggregator.config import parse_config
 from aggregator.config.document import Value
 from aggregator.config.dotenv import EnvFileError, read_env_file
+from aggregator.config.quantities import parted
 from aggregator.config.variables import Expansion
 
 ENV_FILE = ".env"
@@ -125,7 +125,8 @@ def _wanting_login(taken: Sequence[Foreign], target: Path) -> Iterator[str]:
     """
     for each in taken:
         url, login = str(each.entry.get("url") or ""), each.entry.get("oauth")
-        is_far = bool(url) and urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
+        parts = parted(url) if url else None
+        is_far = parts is not None and parts.hostname not in ("localhost", "127.0.0.1", "::1")
         if login is not False and not each.entry.get("headers") and (is_far or login):
             where = shlex.quote(str(target.absolute()))
             yield (

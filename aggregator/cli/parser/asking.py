@@ -10,6 +10,7 @@ from aggregator.cli.parser.options import (
     add_profile,
     add_wait,
     number,
+    passed_over,
     seconds,
 )
 
@@ -37,7 +38,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
         help="how many tools to find (default: `maxResults` of the file)",
     )
     parser.add_argument(
-        "--offset", type=number, metavar="N", help="how many of the best to pass over"
+        "--offset", type=passed_over, metavar="N", help="how many of the best to pass over"
     )
     parser.add_argument("--explain", action="store_true", help="say how each tool was found")
     add_json(parser)

@@ -106,12 +106,18 @@ def seconds(text: str) -> float:
     return given
 
 
-def number(text: str) -> int:
+def number(text: str, least: int = 1) -> int:
     """Read how many."""
     try:
         given = int(text)
     except ValueError:
-        given = 0
-    if given < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not `{text}`")
+        given = -1
+    if given < least:
+        problem = f"must be a whole number of at least {least}, not `{text}`"
+        raise argparse.ArgumentTypeError(problem)
     return given
+
+
+def passed_over(text: str) -> int:
+    """Read how many are left out, which may be none."""
+    return number(text, least=0)
