@@ -85,7 +85,7 @@ CLIENTS: tuple[Client, ...] = (
         {"user": FileTemplate("{codex}/config.toml", ("mcp_servers",))},
         extra={"required": True, "omit_tools_from": ["deferred"]},
         handing="names",
-        # Its source: it leaves out a server that is called otherwise, and says so in its log.
+        # Its source refuses any other.
         takes_any_name=False,
         # In the lab through a hub, 0.166.0: it declares no roots.
         unshared="",
