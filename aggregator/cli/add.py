@@ -14,7 +14,10 @@ from aggregator.cli.clients.plan import plan_import, section_of, tell_unused
 from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.opening import place
+from aggregator.config import load_config
 from aggregator.config.load import NAME_HINT, OUR_NAME
+from aggregator.errors import ConfigError
+from aggregator.names import ServerName
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _NEEDS_HTTP = "it must begin with `https://` or `http://`"
@@ -37,6 +40,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     if _is_missing(entry, environment):
         where = "there" if entry["command"].startswith("/") else "on your PATH"
         environment.warn(f"`{entry['command']}` is not {where}")
+    if (problem := _problem(options.name, target, environment)) is not None:
+        environment.warn(f"{options.name}: {problem}")
     environment.note(
         f"`{options.name}` is in `{environment.known_as(target)}`; "
         f"`aggregator inspect {options.name}{place(options)}` shows what it offers"
@@ -91,6 +96,17 @@ def _entry(
     cwd = {"cwd": str(there[0])} if there else {}
     notes = (f"`{options.name}` starts in `{there[0]}`, as `{there[1]}` is there",) if there else ()
     return _said({"command": words[0], "args": words[1:], "env": env, **cwd, **about}), notes
+
+
+def _problem(name: str, target: Path, environment: Environment) -> str | None:
+    """Say why a server cannot be started as it was written, if it cannot."""
+    try:
+        config = load_config(target, environment.variables)
+    except ConfigError:
+        # Whatever else is in the file is not of this server.
+        return None
+    server = config.servers.get(ServerName(name))
+    return server and server.problem
 
 
 def _is_missing(entry: dict[str, Any], environment: Environment) -> bool:

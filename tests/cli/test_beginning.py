@@ -289,6 +289,14 @@ def test_an_address_is_added_with_its_headers(shell: Shell) -> None:
     }
 
 
+def test_a_variable_that_is_not_set_is_told_when_it_is_first_written(shell: Shell) -> None:
+    header = "Authorization: Bearer ${MISSING_TOKEN}"
+
+    ran = add(shell, "gh", "https://a.example/mcp", "-H", header)
+
+    assert "gh: the variable `MISSING_TOKEN` must be set" in ran.err
+
+
 def test_a_secret_that_is_typed_moves_to_the_env_file(shell: Shell) -> None:
     secret = "ghp_" + "a1B2" * 9
     path = shell.write_servers("# Mine.\nservers:\n  a: {command: x}\n")
