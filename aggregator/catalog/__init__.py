@@ -114,6 +114,8 @@ class Ready:
     """Whether its instructions are withheld because of that."""
     is_new: bool = False
     """Whether nothing of it has been approved yet: the lock does not name it."""
+    is_partial: bool = False
+    """Whether it may show more to clients that can be asked more than those it was told of."""
 
     @property
     def whole(self) -> tuple[ToolEntry, ...]:

@@ -1,6 +1,7 @@
 """Find out which era a server speaks, and introduce ourselves in it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import anyio
 import mcp_types as types
@@ -17,6 +18,7 @@ from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.downstream.envelope import Envelope
 from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
 from aggregator.downstream.peer import Peer, describe
+from aggregator.downstream.questions import is_limited
 from aggregator.downstream.transport import UndeliveredError
 
 PROBE_HEAD_START = 3.0
@@ -131,12 +133,13 @@ def _mutual(offered: object) -> list[str]:
 
 
 async def _initialize(exchange: Exchange, ours: Ourselves) -> Peer:
+    told = ours.capabilities()
     result = await exchange.request(
         exchange.next_number(),
         "initialize",
         {
             "protocolVersion": LATEST_HANDSHAKE_VERSION,
-            "capabilities": ours.capabilities(),
+            "capabilities": told,
             "clientInfo": ours.identity,
         },
         cancellable=False,
@@ -148,4 +151,6 @@ async def _initialize(exchange: Exchange, ours: Ourselves) -> Peer:
             f"It speaks the unknown protocol {version[:40]!r}",
         )
     await exchange.notify("notifications/initialized")
-    return describe(version, result.get("serverInfo"), result)
+    # In the modern era nothing is said of any client where a server is asked what it offers.
+    peer = describe(version, result.get("serverInfo"), result)
+    return replace(peer, is_told_less=is_limited(told))

@@ -102,6 +102,7 @@ async def list_tools(
         refused=tuple(refused),
         unmatched=await _unmatched(server, intake),
         offers=_still_offered(known, capabilities),
+        is_partial=link.peer.is_told_less,
     )
     return Inventory(state, mirrored)
 

@@ -23,6 +23,8 @@ class Peer:
     instructions: str = ""
     about: str = ""
     """What it calls itself, for people."""
+    is_told_less: bool = False
+    """Whether it was told of clients that can be asked less than others can."""
 
     @property
     def era(self) -> Era:

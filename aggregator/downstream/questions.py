@@ -219,6 +219,14 @@ def joint(clients: list[JsonObject], expected: JsonObject = EVERYTHING) -> JsonO
     return found
 
 
+def is_limited(told: JsonObject) -> bool:
+    """Whether a server that is told this may show less than where no client is known."""
+    return any(
+        name not in told or settings.keys() - as_object(told[name]).keys()
+        for name, settings in EVERYTHING.items()
+    )
+
+
 def _spelled_out(name: str, settings: object) -> JsonObject:
     """Write out that an empty declaration of elicitation means forms."""
     return as_object(settings) or ({"form": {}} if name == "elicitation" else {})

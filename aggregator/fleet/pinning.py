@@ -63,9 +63,11 @@ def compare(
             found.append(drift)
         if turn.is_over(8 if drift is None else DIFFERING, cleaned=entry.characters):
             yield
-    # What the configuration has forbidden since is not gone, nor what has not been read yet.
-    listed = () if "tools" in known.offers.unlisted else sheet.spans
-    gone = (each for each in listed if each not in names and server.allows(each))
+    # What the configuration has forbidden since is not gone, nor what has not been read yet, nor
+    # what is only shown to clients that can be asked more: it was approved as all of them see it.
+    is_whole = not known.is_partial and "tools" not in known.offers.unlisted
+    approved = sheet.spans if is_whole else ()
+    gone = (each for each in approved if each not in names and server.allows(each))
     said = retold(sheet.facts.get("instructions", ""), _said(known, hidden)["instructions"])
     return tuple(ordered([*found, *map(removed, gone), *([said] if said else ())]))
 

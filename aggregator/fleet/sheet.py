@@ -63,6 +63,8 @@ class Facts(NamedTuple):
     unmatched: Sequence[str] = ()
     unlisted: Sequence[str] = ()
     """The kinds of what it offers that it had no time to list."""
+    partial: bool = False
+    """Whether it may show more to other clients."""
 
 
 class Known(NamedTuple):
@@ -117,6 +119,7 @@ def written(server: ServerConfig, ready: Ready, program: str, writer: str) -> It
         list(ready.refused),
         list(ready.unmatched),
         sorted(ready.offers.unlisted),
+        ready.is_partial,
     )
     yield _line({"sheet": VERSION, **veiled(facts._asdict(), secrets)})
     for kind, place, definition in _definitions(ready):
@@ -219,6 +222,7 @@ def _ready(
             facts.completes,
             frozenset(facts.unlisted) if is_whole else ALL,
         ),
+        is_partial=facts.partial,
     )
 
 

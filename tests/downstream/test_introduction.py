@@ -206,7 +206,7 @@ async def test_a_server_that_does_not_know_the_modern_era_is_asked_in_the_older(
         peer = await introduce(exchange, OURS, None)
         initialized = await script.sent()
 
-        assert peer == Peer("2025-06-18", "old", "3", {"tools": {}}, "Be kind")
+        assert peer == Peer("2025-06-18", "old", "3", {"tools": {}}, "Be kind", is_told_less=True)
         assert peer.era == "handshake"
         assert isinstance(initialized, types.JSONRPCNotification)
         assert initialized.method == "notifications/initialized"

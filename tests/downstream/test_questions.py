@@ -14,7 +14,9 @@ from aggregator.downstream.questions import (
     QUESTIONS_WITHIN,
     Questions,
     declared,
+    is_limited,
     joint,
+    telling_of_roots,
 )
 from aggregator.names import ServerName
 from tests.downstream.linking import Client, call_of
@@ -91,6 +93,15 @@ def test_what_servers_are_told_is_what_some_client_can_be_asked() -> None:
         "elicitation": {"form": {}, "url": {}}
     }
     assert declared({"roots": {"listChanged": True}, "extensions": tasks, "x": 1}) == {"roots": {}}
+
+
+def test_a_server_is_told_less_where_one_thing_cannot_be_asked() -> None:
+    forms: JsonObject = {**EVERYTHING, "elicitation": {}}
+    less: list[JsonObject] = [{}, {"sampling": {}}, forms, joint([forms])]
+
+    assert not is_limited(EVERYTHING)
+    assert not is_limited(telling_of_roots({**EVERYTHING, "x": {}}))
+    assert all(map(is_limited, less))
 
 
 def test_extensions_but_for_tasks_are_passed_on() -> None:

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import mcp_types as types
 import pytest
 
 from aggregator.app.life import IDENTITY
 from aggregator.basics.effort import finished
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Ready
 from aggregator.catalog.lock import MAX_BYTES, Kind, Record, written
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
+from aggregator.downstream.questions import EVERYTHING
 from aggregator.fleet import approving
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.fleet import Fleet
@@ -29,7 +32,7 @@ from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.resources import lock_text
 from aggregator.upstream.server import Upstream
 from tests.patience import PATIENCE
-from tests.peers import ERAS, Era, Peer, configured, connect_to, text_of, visiting
+from tests.peers import ERAS, Context, Era, Peer, configured, connect_to, text_of, visiting
 from tests.work import longest_turn
 
 pytestmark = pytest.mark.anyio
@@ -46,9 +49,18 @@ def anyio_backend() -> str:
 
 @asynccontextmanager
 async def running(
-    path: Path, drift: str, peer: Peer, **others: Peer
+    path: Path,
+    drift: str,
+    peer: Peer,
+    *,
+    era: Era = "modern",
+    client: JsonObject | None = None,
+    **others: Peer,
 ) -> AsyncGenerator[Fleet, None]:
-    """Run a server of which something was approved, and others, all without a prefix if any."""
+    """Run a server of which something was approved, and others, all without a prefix if any.
+
+    `client` says what the client can be asked that has come already, if one has.
+    """
     peers = {"notes": peer, **others}
     plain = {"prefix": ""} if others else {}
     config = configured(
@@ -59,10 +71,12 @@ async def running(
     )
     fleet = Fleet(
         config,
-        connect=lambda server: connect_to(peers[server.name]),
+        connect=lambda server: connect_to(peers[server.name], era),
         identity=IDENTITY,
         lock=path,
     )
+    if client is not None:
+        fleet.meet(client)
     asked = anyio.Event()
     asked.set()
     async with anyio.create_task_group() as group:
@@ -95,7 +109,11 @@ def approve(path: Path, *tools: str, source: str = "s") -> None:
     of_each = {
         name: {"description": f"Does {name}", "inputSchema": {"type": "object"}} for name in tools
     }
-    path.write_text(written({NOTES: Record(source, tools=of_each)}), encoding="utf-8")
+    write(path, Record(source, tools=of_each))
+
+
+def write(path: Path, record: Record) -> None:
+    path.write_text(written({NOTES: record}), encoding="utf-8")
 
 
 @pytest.mark.parametrize("drift", ["warn", "block"])
@@ -106,6 +124,60 @@ async def test_what_differs_is_offered_and_told_or_withheld(tmp_path: Path, drif
         await until(fleet, lambda: kinds(fleet) == {"add": Kind.NEW, "gone": Kind.REMOVED})
         assert offered(fleet) == (["list"] if drift == "block" else ["list", "add"])
         assert [each.own_name for each in fleet.now.catalog.known[NOTES].whole] == ["list", "add"]
+
+
+class Discerning(Peer):
+    """A server that shows `ask` only to clients that can be asked something."""
+
+    async def _list(
+        self, ctx: Context, params: types.PaginatedRequestParams
+    ) -> types.ListToolsResult:
+        listed = await super()._list(ctx, params)
+        told = ctx.session.client_capabilities
+        if told is None or told.elicitation is None:
+            listed.tools = [each for each in listed.tools if each.name != "ask"]
+        return listed
+
+
+async def approve_all(path: Path, peer: Peer, era: Era) -> Record:
+    """Approve what a server shows where no client is known, as `aggregator lock` does."""
+    approve(path)
+    async with running(path, "warn", peer, era=era) as fleet:
+        await until(fleet, lambda: bool(kinds(fleet)))
+        record = finished(
+            recording(fleet.now.config.servers[NOTES], fleet.now.catalog.known[NOTES])
+        )
+    write(path, record)
+    return record
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("drift", ["warn", "block"])
+async def test_what_is_shown_to_other_clients_is_not_gone_and_what_differs_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, era: Era, drift: str
+) -> None:
+    path, peer = tmp_path / "servers.lock", Discerning("list", "ask", "same")
+    record = await approve_all(path, peer, era)
+    assert ("ask" in record.tools) == (era == "handshake")
+    peer.tools |= {"list": {"description": "Sends your mail"}, "fresh": {}}
+    caplog.clear()
+    async with running(path, drift, peer, era=era, client={}) as fleet:
+        differing = {"list": Kind.DESCRIPTION, "fresh": Kind.NEW}
+        await until(fleet, lambda: kinds(fleet) == differing)
+        assert offered(fleet) == (["same"] if drift == "block" else ["list", "same", "fresh"])
+    assert "2 tools differ from what was approved" in caplog.text
+    assert "ask" not in caplog.text
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_to_a_client_that_can_be_asked_all_it_is_told_what_is_gone(
+    tmp_path: Path, era: Era
+) -> None:
+    path, peer = tmp_path / "servers.lock", Discerning("list", "ask", "late")
+    await approve_all(path, peer, era)
+    del peer.tools["late"]
+    async with running(path, "warn", peer, era=era, client=EVERYTHING) as fleet:
+        await until(fleet, lambda: kinds(fleet) == {"late": Kind.REMOVED})
 
 
 @pytest.mark.parametrize("drift", ["warn", "block"])

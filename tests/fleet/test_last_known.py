@@ -66,7 +66,16 @@ def test_what_is_written_is_read_again(
         ),
         reads=True,
     )
-    before = Ready(ready.entries, 0.0, "2025-11-25", "db 1", text, description, offers=offers)
+    before = Ready(
+        ready.entries,
+        0.0,
+        "2025-11-25",
+        "db 1",
+        text,
+        description,
+        offers=offers,
+        is_partial=True,
+    )
 
     lines = lines_of(before)
 
