@@ -219,7 +219,8 @@ def _missing_line(missing: Missing, view: View) -> str:
     if missing.ambiguous:
         return f"{quoted(missing.name)} could be any of {names}."
     server = unready(missing.name, view)
-    closest = f" The closest are {names}." if names else ""
+    verb = "is" if len(missing.nearest) == 1 else "are"
+    closest = f" The closest {verb} {names}." if names else ""
     if server is not None:
         return f"There is no {quoted(missing.name)} now: {server} is not connected.{closest}"
     return f"There is no tool {quoted(missing.name)}.{closest}"
