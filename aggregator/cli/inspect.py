@@ -15,6 +15,7 @@ from aggregator.cli.peer import Peer
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.unready import audit_trouble, counting_trouble, refuse_unready, status_of
+from aggregator.errors import closest
 from aggregator.names import Ambiguous, Lookup, ServerName, ToolName, prefixes
 from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.search.repair import nearest
@@ -169,7 +170,7 @@ def _unknown(
         return withheld
     close = _closest(subject, catalog, what)
     lists = f"`aggregator inspect{view(options)}` lists them"
-    hint = f"The closest are {_listed(close)}" if close else lists
+    hint = f"The {closest(close)}" if close else lists
     absent = [server["name"] for server in catalog["servers"] if not is_known(server)]
     if absent:
         hint += f"; not ready, and so not known: {_listed(absent)}"

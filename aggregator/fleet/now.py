@@ -9,6 +9,7 @@ from aggregator.config import Config
 from aggregator.downstream.review import NO_REVIEWS, Reviews, restricted
 from aggregator.exposure import Deferral
 from aggregator.fleet.routes import Routes
+from aggregator.fleet.starting import is_first_try
 from aggregator.names import (
     RESERVED,
     Ambiguous,
@@ -42,6 +43,8 @@ class Now:
 
     uncounted: str | None = None
     """Why it is not counted what definitions cost, if it was meant to be."""
+    untried: frozenset[ServerName] = frozenset()
+    """Those of the first configuration that have neither been there nor failed yet: ever fewer."""
 
     def __repr__(self) -> str:
         return f"<Now {self.catalog!r}{'' if self.problem is None else f', {self.problem}'}>"
@@ -57,7 +60,8 @@ class Now:
         )
         registers = tuple(_register(name, each.entries) for name, each in catalog.known.items())
         lookup = Lookup(registers, leads_of(config))
-        return cls(config, catalog, lookup, Routes(catalog), deferral_of(config, catalog))
+        routes, deferral = Routes(catalog), deferral_of(config, catalog)
+        return cls(config, catalog, lookup, routes, deferral, untried=frozenset(catalog.servers))
 
     def with_state(self, server: ServerName, state: ServerState) -> "Now":
         """Return what is known once a server has a new state."""
@@ -144,6 +148,7 @@ class Now:
             lookup=replace(lookup, missed=missed_tools(self.config, catalog, gone)),
             routes=Routes(catalog, gone, self.routes.local),
             deferral=deferral,
+            untried=_still_untried(self.untried, catalog),
         )
 
 
@@ -159,6 +164,12 @@ def allowed(
             return replace(state, known=restricted(config.servers[server], known, review))
         case _:
             return state
+
+
+def _still_untried(before: frozenset[ServerName], after: Catalog) -> frozenset[ServerName]:
+    """Return which of these servers are still being tried for the first time."""
+    states = after.servers
+    return frozenset(name for name in before if name in states and is_first_try(states[name]))
 
 
 def _gone(before: Routes, after: Catalog) -> Mapping[ServerName, Ready]:

@@ -25,6 +25,11 @@ def is_starting(state: ServerState) -> bool:
     return isinstance(state, Pending) and state.phase == "starting"
 
 
+def is_first_try(state: ServerState) -> bool:
+    """Whether a server is being connected to, and has not failed since it was last there."""
+    return isinstance(state, Pending) and state.reason is None and is_starting(state)
+
+
 def due(state: ServerState, kind: str) -> float:
     """Return until when to wait for what a server lists of this kind; the past if it is known.
 
@@ -32,8 +37,8 @@ def due(state: ServerState, kind: str) -> float:
     """
     if isinstance(state, Ready):
         return state.since + GRACE if kind in state.offers.unlisted else -inf
-    is_hopeful = isinstance(state, Pending) and state.reason is None and state.lacks(kind)
-    return state.since + GRACE if is_hopeful and is_starting(state) else -inf
+    is_hopeful = isinstance(state, Pending) and is_first_try(state) and state.lacks(kind)
+    return state.since + GRACE if is_hopeful else -inf
 
 
 def is_settled(state: ServerState, before: ServerState) -> bool:

@@ -112,8 +112,11 @@ def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
     )
     # A part of a longer name is like it, too, but a slip is likelier.
     wanted = utils.default_process(text)
-    slips = {each: OSA.distance(wanted, utils.default_process(each)) for each, _, _ in found}
-    ordered = sorted(found, key=lambda each: (min(slips[each[0]], 2), -each[1]))
+    read = {each: utils.default_process(each) for each, _, _ in found}
+    slips = {each: min(OSA.distance(wanted, its), 2) for each, its in read.items()}
+    # Many that have a word in common are equally like it.
+    whole = {each: fuzz.ratio(wanted, its) for each, its in read.items()}
+    ordered = sorted(found, key=lambda each: (slips[each[0]], -each[1], -whole[each[0]]))
     return [choice for choice, _, _ in ordered[:limit]]
 
 

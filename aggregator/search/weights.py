@@ -90,7 +90,7 @@ TWO_SLIPS = 8
 LONGEST_LIKENED = 64
 """Characters of a name that does not exist by which others are found: no tool has a longer one.
 Speed."""
-LIKE = 60
+LIKE = 65
 """The likeness, of 100, below which a name is no suggestion. Sense."""
 LONGEST_NAME = 12
 """Words beyond which a query is a sentence, and no name is looked for in it. Speed."""

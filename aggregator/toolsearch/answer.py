@@ -20,9 +20,26 @@ from aggregator.toolsearch.facts import facts
 from aggregator.toolsearch.find import Found, Missing, Result
 from aggregator.toolsearch.offer import MAX_WAIT
 from aggregator.toolsearch.page import lay_out
-from aggregator.toolsearch.status import failed, menu, overview, pending, problem
+from aggregator.toolsearch.status import (
+    MAX_ADVICE,
+    MAX_REASON,
+    Unready,
+    failed,
+    menu,
+    overview,
+    pending,
+    problem,
+)
 from aggregator.toolsearch.view import View
-from aggregator.toolsearch.wording import FRAME, counted, fitting, listed, one_line, quoted
+from aggregator.toolsearch.wording import (
+    FRAME,
+    counted,
+    fitting,
+    in_clauses,
+    listed,
+    one_line,
+    quoted,
+)
 
 MAX_LIST = 400
 """Characters of a list of names on one line."""
@@ -30,6 +47,8 @@ MAX_INSTRUCTIONS = 600
 """Characters of a server's own instructions; `catalog://servers` has them whole."""
 MAX_REASONS = 5
 """Servers that are not connected of which it is said why."""
+MAX_BRIEFLY = 3
+"""The same, of those that only a person can mend, where something else was found."""
 MIN_WAIT = 10.0
 """Seconds of `wait` to propose first."""
 HEAD_SHARE = 0.3
@@ -200,7 +219,8 @@ def _missing_line(missing: Missing, view: View) -> str:
     if missing.ambiguous:
         return f"{quoted(missing.name)} could be any of {names}."
     server = unready(missing.name, view)
-    closest = f" The closest are {names}." if names else ""
+    verb = "is" if len(missing.nearest) == 1 else "are"
+    closest = f" The closest {verb} {names}." if names else ""
     if server is not None:
         return f"There is no {quoted(missing.name)} now: {server} is not connected.{closest}"
     return f"There is no tool {quoted(missing.name)}.{closest}"
@@ -269,16 +289,25 @@ def _lost_line(found: Found, view: View, matter: Collection[ServerName]) -> Iter
 
 
 def _login_lines(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
-    """Say which servers only need their user, where they may be the answer."""
-    is_concerned = not found.matches or len(matter) < len(view.catalog.servers)
+    """Say which servers only need their user, with more where they may be the answer."""
     wanting = [each for each in failed(view) if each.login and each.name in matter]
+    if found.matches and len(matter) == len(view.catalog.servers):
+        yield from map(_brief_login, wanting[:MAX_BRIEFLY])
+        return
     ours = {each.server: each for each in view.catalog.logins}
-    for each in wanting[:MAX_REASONS] if is_concerned else ():
+    for each in wanting[:MAX_REASONS]:
         asking = f"{_asking(ours[each.name], view)}, or ask" if each.name in ours else "Ask"
         yield (
             f"{each.name} needs its user to log in, so its tools are not here. "
             f"{asking} them to run: {each.login}"
         )
+
+
+def _brief_login(server: Unready) -> str:
+    """Say that a server only needs its user, with the command unless it is long: none is cut."""
+    login = server.login or ""
+    command = f": {login}" if len(login) <= MAX_REASON else "."
+    return f"{server.name} needs its user to log in{command}"
 
 
 def _withheld_lines(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
@@ -305,12 +334,16 @@ def _asking(entry: ToolEntry, view: View) -> str:
 
 
 def _reasons(found: Found, view: View, matter: Collection[ServerName]) -> Iterator[str]:
-    """Say why servers are not connected, as far as they may be the answer."""
-    absent = (*pending(view), *(() if found.matches else failed(view)))
-    told = [each for each in absent if each.reason and not each.login and each.name in matter]
+    """Say why servers are not connected, with more where they may be the answer."""
+    lost = [each for each in failed(view) if not each.login and each.name in matter]
+    coming = [each for each in pending(view) if each.name in matter]
+    # What was found is what was asked for, mostly; and it is said in each answer.
+    most, limit = (MAX_BRIEFLY, MAX_REASON) if found.matches else (MAX_REASONS, MAX_ADVICE)
+    told = [each for each in (*coming, *lost[:most]) if each.reason]
     if told and not found.matches:
         yield FRAME
-    yield from (f"{each.name} | {each.reason}" for each in told[:MAX_REASONS])
+    for each in told[:MAX_REASONS]:
+        yield f"{each.name} | {in_clauses(each.reason or '', limit)}"
 
 
 def _has_reasons(view: View) -> bool:

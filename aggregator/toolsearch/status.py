@@ -14,10 +14,12 @@ from aggregator.catalog import (
 )
 from aggregator.names import ServerName
 from aggregator.toolsearch.view import STANDING_BY, View
-from aggregator.toolsearch.wording import counted, fitting, listed, one_line
+from aggregator.toolsearch.wording import counted, fitting, in_clauses, listed, one_line
 
 MAX_REASON = 160
 """Characters of why a server is not connected."""
+MAX_ADVICE = 320
+"""The same, where it may be the answer and a person can do something about it."""
 MAX_COMMAND = 600
 """The same, where the reason names a command to be run."""
 MIN_NAMED = 120
@@ -54,7 +56,7 @@ def pending(view: View) -> list[Unready]:
         Unready(
             name,
             state.phase,
-            state.reason and one_line(state.reason, MAX_REASON),
+            state.reason and in_clauses(state.reason, MAX_REASON),
             _seconds(state, view),
         )
         for name in view.catalog.pending
@@ -68,7 +70,7 @@ def failed(view: View) -> list[Unready]:
         Unready(
             name,
             _given_up(state),
-            one_line(state.reason, MAX_REASON),
+            in_clauses(state.reason, MAX_ADVICE),
             _seconds(state, view),
             state.login,
         )
@@ -138,7 +140,7 @@ def _line(name: ServerName, state: ServerState, view: View, limit: int) -> str:
     why = None if isinstance(state, Ready) else state.reason
     # A command that is cut is of no use.
     needs_login = isinstance(state, Failed) and state.login is not None
-    reason = one_line(why or "", MAX_COMMAND if needs_login else MAX_REASON)
+    reason = in_clauses(why or "", MAX_COMMAND if needs_login else MAX_REASON)
     said = f"- {name} ({told})" + (f": {about}" if about else "")
     return f"{said} | {reason}" if reason else said
 

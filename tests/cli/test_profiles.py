@@ -25,7 +25,7 @@ def test_one_profile_can_be_looked_at_searched_and_called(shell: Shell) -> None:
     assert "test__echo" in names
     assert "test__release" not in names
     assert "test__fault" not in names
-    assert searched.out.startswith('There is no tool "test__release". The closest are test__')
+    assert searched.out == 'There is no tool "test__release".\n'
     assert called.status is ExitStatus.UNKNOWN
     assert "there is no tool `test__release`" in called.err
     lost = shell.run("inspect", "--profile", "reading", "xyzzyx")

@@ -114,6 +114,8 @@ def test_only_what_can_be_meant_is_suggested(shell: Shell) -> None:
     assert f"hint: Did you mean the server `faults`? {lists}" in both.err
     assert "hint: Did you mean `faults`? A tool is named with its server" in server.err
     assert "hint: The closest are `faults__echo`" in tool.err
+    nothing = shell.run("inspect", "nosuch")
+    assert "hint: `aggregator inspect` lists them" in nothing.err
     assert "`faults`" not in tool.err
 
 

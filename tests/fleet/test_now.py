@@ -29,6 +29,31 @@ def test_at_the_start_every_server_is_pending_and_nothing_is_found() -> None:
     assert now.find("db__query") is None
 
 
+def test_a_server_is_untried_until_it_is_there_or_has_failed_once() -> None:
+    now = begun()
+    assert now.untried == {DB, WEB}
+
+    now = now.with_state(DB, offering(DB, "query")).with_state(WEB, Pending("it hangs", 1.0))
+    assert now.untried == frozenset()
+
+    now = now.with_state(DB, Pending()).with_state(WEB, Pending())
+    assert now.untried == frozenset()
+
+
+def test_a_server_that_is_given_up_on_rests_or_waits_for_its_turn_again_has_been_tried() -> None:
+    known = offering(DB, "query")
+    for state in (Failed("no such program"), Idle(known), Pending("it hangs", phase="retrying")):
+        assert begun().with_state(DB, state).untried == {WEB}
+
+
+def test_no_edit_makes_a_server_one_of_the_untried() -> None:
+    new = ServerName("new")
+    edited = configured({DB: {}, new: {}})
+    now = begun().with_config(edited, Catalog({DB: Pending(), new: Pending()}))
+
+    assert now.untried == {DB}
+
+
 def test_what_a_server_offers_is_found_however_it_is_written() -> None:
     now = begun().with_state(DB, offering(DB, "run_query"))
 

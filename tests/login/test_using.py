@@ -177,7 +177,8 @@ async def test_a_search_says_which_command_helps(tmp_path: Path, client_era: Era
                 (told,) = (nothing.meta or {})["aggregator/search"]["failed_mcp_servers"]
                 assert (told["state"], told["login"]) == ("needs login", {"command": command})
                 found = await client.call_tool("ToolSearch", {"query": "near"})
-                assert command not in text_of(found)
+                assert "web needs its user to log in" in text_of(found)
+                assert sentence not in text_of(found)
                 named = await client.call_tool("ToolSearch", {"query": "server:web"})
                 assert sentence in text_of(named)
                 overview = await client.call_tool("ToolSearch", {"query": ""})

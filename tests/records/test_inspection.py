@@ -76,7 +76,9 @@ def test_errors_build_their_messages_from_facts() -> None:
     assert str(placed) == "`servers.yaml`, line 3: is wrong"
     assert str(unplaced) == "`servers.yaml`: is wrong"
     assert str(unknown) == "There is no tool `x`. Several have that name"
-    assert str(near).startswith("There is no tool `x`; the closest are `y`.")
+    assert str(near).startswith("There is no tool `x`; the closest is `y`.")
+    several = UnknownToolError("x", ["y", "z"])
+    assert str(several).startswith("There is no tool `x`; the closest are `y`, `z`.")
 
 
 def test_nothing_hidden_is_in_what_servers_say_of_themselves() -> None:

@@ -130,6 +130,19 @@ def test_the_nearest_names_are_suggested():
     assert nearest("x" * 10_000, known) == []
 
 
+def test_a_name_that_shares_but_some_letters_is_no_suggestion():
+    known = ["git__git_branch", "git__git_status", "time__get_current_time", "test__echo"]
+
+    assert nearest("nosuch", known) == []
+    assert nearest("list", [*known, "github__create_pull_request"]) == []
+    assert nearest("brnach", known) == ["git__git_branch"]
+    assert nearest("ecoh", known) == ["test__echo"]
+    files = [f"files__{each}_file" for each in ("edit", "read", "write")]
+    assert nearest("wrtie_file", files)[0] == "files__write_file"
+    assert nearest("git_statsu", known)[0] == "git__git_status"
+    assert nearest("get_time", known)[0] == "time__get_current_time"
+
+
 def test_warming_up_loads_the_spelling_matcher():
     warm_up()
     assert "rapidfuzz" in sys.modules

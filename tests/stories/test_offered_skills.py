@@ -55,7 +55,7 @@ async def test_a_skill_of_this_machine_is_found_and_read(tmp_path: Path, client_
     assert "It also has references/rates.md: read one by CallReadOnlyTool" in text_of(read)
     assert text_of(file).endswith("19 %")
     assert error_of(refused)["kind"] == "no-such-file"
-    assert "the closest are `skill:invoices`" in text_of(none)
+    assert "the closest is `skill:invoices`" in text_of(none)
     assert "catalog://skills/invoices/SKILL.md" in listed
     assert resource.contents[0].model_dump()["text"] == "19 %"
 

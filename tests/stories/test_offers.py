@@ -178,7 +178,7 @@ async def test_a_prompt_can_be_called_without_its_kind_unless_a_tool_has_the_nam
 
     assert "Review 7" in text_of(filled)
     assert "Review 8" in text_of(direct)
-    assert "the closest are `prompt:github__review_code`" in text_of(none)
+    assert "the closest is `prompt:github__review_code`" in text_of(none)
 
 
 async def test_a_resource_is_found_when_asked_for_and_read(client_era: Era) -> None:
@@ -242,7 +242,7 @@ async def test_a_name_that_is_no_single_word_begins_no_line_of_an_answer(
 
     assert offers_of(told[0]) == [("resource", "resource:docs://guide")]
     assert offers_of(told[1]) == [("skill", "skill:shop/refunds")]
-    assert "the closest are `skill:shop/refunds`" in text_of(told[-1])
+    assert "the closest is `skill:shop/refunds`" in text_of(told[-1])
     assert not any("SYSTEM" in text_of(each) for each in told)
     assert any("SYSTEM" in each for each in listed)
 

@@ -56,6 +56,51 @@ def test_a_server_that_is_not_connected_is_given_with_its_reason_and_no_other():
     )
 
 
+UNSET = (
+    "the variable `GITHUB_PERSONAL_ACCESS_TOKEN` must be set, and many clients hide your "
+    "environment: put it in a file named by `envFile`, or in `env` where the client configures the "
+    "aggregator, or write a default: `${GITHUB_PERSONAL_ACCESS_TOKEN:-default}`"
+)
+
+
+def test_what_a_person_can_mend_is_told_beside_matches_in_brief_and_else_in_full():
+    view = view_of({**ALL, "wiki": Failed(UNSET)})
+
+    assert ask(view, "send message").text.endswith(
+        "\nNot connected, not searched: wiki.\n"
+        "wiki | the variable `GITHUB_PERSONAL_ACCESS_TOKEN` must be set, and many clients hide "
+        "your environment: put it in a file named by `envFile` [...]"
+    )
+    assert ask(view, "qqqq zzzz").text.endswith(f"\nwiki | {UNSET}")
+    assert "wiki" not in ask(view, "server:slack send").text
+    wordy = ask(view_of({**ALL, "wiki": Failed("no end " * 40)}), "send message").text
+    assert wordy.endswith("no end no end [...]")
+
+
+def test_a_login_is_told_beside_matches_in_brief():
+    command = "aggregator login wiki"
+    missing = Failed(f"its user has to log in: run `{command}`", login=command)
+
+    text = ask(view_of({**ALL, "wiki": missing}), "send message").text
+
+    assert text.endswith(f"\nwiki needs its user to log in: {command}")
+    distant = Failed("its user has to log in", login=f"{command} --config {'x' * 200}.yaml")
+    text = ask(view_of({**ALL, "wiki": distant}), "send message").text
+    assert text.endswith("\nwiki needs its user to log in.")
+
+
+def test_of_many_servers_that_only_a_person_can_mend_the_first_are_told_beside_matches():
+    lost = {f"lost{number}": Failed(UNSET) for number in range(100)}
+    barred = {f"web{number}": Failed("log in", login="aggregator login") for number in range(100)}
+
+    text = ask(view_of({**ALL, **lost, **barred}), "send message").text
+
+    assert text.count("must be set") == text.count("needs its user") == 3
+    told = text.partition("Not connected, not searched: ")[2]
+    assert told.startswith("lost0, lost1, ")
+    assert len(told) < 1_200
+
+
 def test_before_any_server_is_connected_no_other_words_are_proposed():
     text = ask(view_of({"jira": Pending(), "wiki": Pending()}, now=1.0), "send").text
 

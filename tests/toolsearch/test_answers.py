@@ -108,7 +108,8 @@ def test_an_unknown_name_is_missing_with_its_nearest_names():
     (missing,) = found.meta["missing"]
     assert missing["name"] == "github__create_isue"
     assert missing["nearest"][0] == "github__create_issue"
-    assert 'There is no tool "github__create_isue". The closest are github__create' in found.text
+    said = 'There is no tool "github__create_isue". The closest is github__create_issue.'
+    assert said in found.text
 
 
 def test_a_name_that_several_servers_have_is_told_with_all_of_them():

@@ -57,7 +57,24 @@ class Encoder(Protocol):
 
 def installed() -> bool:
     """Whether everything the model needs is there; nothing is imported to find out."""
-    return all(find_spec(package) for package in (*RUNTIME, WEIGHTS[0], VOCABULARY[0]))
+    return not _lacking()
+
+
+def fault() -> str | None:
+    """Return why the model could not be used, if so, by its files alone: no package is loaded."""
+    if lacking := _lacking():
+        return f"{' and '.join(f'`{package}`' for package in lacking)} cannot be found"
+    try:
+        for file in (WEIGHTS, VOCABULARY):
+            _verified(*file)
+    except (ImportError, OSError) as error:
+        return str(error)
+    return None
+
+
+def _lacking() -> list[str]:
+    packages = (*RUNTIME, WEIGHTS[0], VOCABULARY[0])
+    return [package for package in packages if not find_spec(package)]
 
 
 class SentenceModel:

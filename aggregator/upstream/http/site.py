@@ -16,7 +16,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from aggregator.basics.parting import Parting
-from aggregator.catalog import Pending
 from aggregator.config.http import Http
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.upstream.caller import PROFILE
@@ -187,8 +186,8 @@ class Site:
         await JSONResponse({"status": "alive"})(scope, receive, send)
 
     async def _ready(self, scope: Scope, receive: Receive, send: Send) -> None:
-        states = self._upstream.fleet.now.catalog.servers.values()
-        is_starting = any(isinstance(each, Pending) and each.phase == "starting" for each in states)
+        # A server that is tried again, or came later, is no reason to turn away from the others.
+        is_starting = bool(self._upstream.fleet.now.untried)
         is_closing = self._is_leaving or self._is_closing
         if is_closing or is_starting:
             status = "closing" if is_closing else "starting"

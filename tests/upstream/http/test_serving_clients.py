@@ -17,7 +17,18 @@ from aggregator.downstream.transport import Connect, Transport
 from aggregator.upstream.conversation import Conversation
 from tests.loopback.door import door
 from tests.patience import PATIENCE
-from tests.peers import ERAS, Context, Era, Peer, connect_to, ready, text_of
+from tests.peers import (
+    ERAS,
+    Context,
+    Era,
+    Peer,
+    connect_to,
+    failing,
+    never,
+    ready,
+    text_of,
+    until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -211,6 +222,29 @@ async def _until_closing(http: httpx2.AsyncClient, origin: str) -> None:
     with anyio.fail_after(PATIENCE):
         while (await http.get(f"{origin}/readyz")).is_success:
             pass
+
+
+async def test_a_server_that_is_tried_again_does_not_make_the_rest_unready(tmp_path: Path) -> None:
+    attempts, again = [failing(OSError("it is down")), never()], anyio.Event()
+
+    @asynccontextmanager
+    async def connect() -> AsyncGenerator[Transport, None]:
+        if len(attempts) == 1:
+            again.set()
+        async with attempts.pop(0)() as transport:
+            yield transport
+
+    async with (
+        door({"slack": connect_to(Peer("send")), "lost": connect}, tmp_path) as opened,
+        httpx2.AsyncClient(trust_env=False, base_url=opened.origin) as http,
+    ):
+        with anyio.fail_after(PATIENCE):
+            await again.wait()
+        fleet = opened.upstream.fleet
+        await until(lambda: len(fleet.now.catalog.known) == 1, lambda: fleet.changed)
+        answer = await http.get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready"})
 
 
 async def test_being_well_is_told_without_a_token_and_without_names(tmp_path: Path) -> None:
