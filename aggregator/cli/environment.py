@@ -48,6 +48,8 @@ class ExitStatus(IntEnum):
     """A server wants nothing but that somebody logs in."""
     INTERRUPTED = 130
     """128 plus the number of SIGINT, as shells have it."""
+    TERMINATED = 143
+    """And of SIGTERM."""
 
 
 class CommandError(Exception):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from aggregator.cli.ending import Terminated
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.opening import file_of, opened, owners, view
 from aggregator.cli.pages import as_json, is_known, overview, server_page, tool_page
@@ -48,9 +49,9 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
             if options.watch:
                 _watch(peer, environment, options)
             status = status_of(_named(subject or "", servers) or servers)
-    except KeyboardInterrupt:
-        # Watching is ended so; whoever has seen nothing is interrupted.
-        if not is_shown:
+    except KeyboardInterrupt as told:
+        # Watching is ended by hand; whoever has seen nothing is interrupted.
+        if not is_shown or isinstance(told, Terminated):
             raise
     return status
 

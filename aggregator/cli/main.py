@@ -11,6 +11,7 @@ from importlib import import_module
 from aggregator import __version__
 from aggregator.basics import garbage
 from aggregator.basics.files import in_words
+from aggregator.cli.ending import Terminated
 from aggregator.cli.environment import CommandError, Environment, ExitStatus, ToldError
 from aggregator.cli.parser import COMMANDS, behind_dashes, make_parser
 from aggregator.errors import ConfigError
@@ -45,9 +46,8 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
         return ExitStatus.USAGE if end.code else ExitStatus.FINE
     except (ConfigError, CommandError) as error:
         return _complain(error, environment)
-    except KeyboardInterrupt:
-        environment.note("interrupted")
-        return ExitStatus.INTERRUPTED
+    except KeyboardInterrupt as told:
+        return _broken_off(told, environment)
     except BrokenPipeError:
         return _left_alone()
     except OSError as error:
@@ -153,6 +153,12 @@ def _complain(error: ConfigError | CommandError, environment: Environment) -> Ex
     for each in told:
         environment.complain(str(each), each.hint)
     return error.status if isinstance(error, CommandError) else ExitStatus.USAGE
+
+
+def _broken_off(told: KeyboardInterrupt, environment: Environment) -> ExitStatus:
+    is_terminated = isinstance(told, Terminated)
+    environment.note("terminated" if is_terminated else "interrupted")
+    return ExitStatus.TERMINATED if is_terminated else ExitStatus.INTERRUPTED
 
 
 def _version(_options: argparse.Namespace, environment: Environment) -> ExitStatus:

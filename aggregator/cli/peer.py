@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from aggregator import __version__
 from aggregator.basics.parting import waiting_for
+from aggregator.cli.ending import again, heeding_sigterm
 from aggregator.cli.environment import CommandError, Environment, ToldError
 from aggregator.records.events import OURSELVES
 from aggregator.records.inspection import SERVERS_URI
@@ -29,6 +30,8 @@ PATIENCE = 700.0
 """Seconds to wait for any one answer: longer than any call may take by default."""
 SILENCE = 0.5
 """Seconds after which a person wonders what is waited for."""
+PARTED = 2.5
+"""Seconds after which servers that are slow to end are left to it; SIGTERM comes after two."""
 PARTING = 10.0
 """Seconds that `serve` has to stop its servers once its client has left."""
 GIVEN_UP = ("failed", "needs login")
@@ -37,6 +40,8 @@ READ_AT_ONCE = 1 << 16
 """Bytes that are read at once."""
 LAST_LINES = 20
 """Lines of a server's stderr that are shown when it fails."""
+
+_CANCELLED = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
 
 Json = dict[str, Any]
 OnProgress = Callable[[Json], None]
@@ -131,6 +136,7 @@ class Child(Peer):
         self._process = process
         self._log = log
         self._names: list[str] = []
+        self._asked: int | None = None
         self._received: queue.SimpleQueue[Json | None] = queue.SimpleQueue()
         threading.Thread(target=self._receive, daemon=True).start()
 
@@ -152,35 +158,50 @@ class Child(Peer):
             self._names = [str(each["name"]) for each in live]
         return document
 
-    def part(self, environment: Environment, *, is_hurried: bool = False) -> None:
+    def part(self) -> None:
         """Leave as a client does.
 
         Servers that are slow to end keep the time they have, but nobody has to wait for it: what
-        we leave ends them, and its watchdog if it cannot. Whoever wants to end what is under way
-        is told what that waits for.
+        we leave ends them, and its watchdog if it cannot.
         """
-        with suppress(OSError):
-            if self._process.stdin:
-                self._process.stdin.close()
+        self._hang_up()
+        try:
+            self._process.wait(PARTED)
+        except subprocess.TimeoutExpired:
+            # Where we live on, it is not left a zombie.
+            threading.Thread(target=self._process.wait, daemon=True).start()
+
+    def break_off(self, environment: Environment, again: str) -> None:
+        """Cancel what is under way and leave; say what that waits for, and what ends it at once."""
+        # Nothing that is not cancelled is dropped before it has had its time.
+        with suppress(OSError, ValueError):
+            self._write({**_CANCELLED, "params": {"requestId": self._asked}})
+        self._hang_up()
         try:
             self._process.wait(SILENCE)
         except subprocess.TimeoutExpired:
-            if is_hurried:
-                self._await_end(environment)
-            else:
-                # Where we live on, it is not left a zombie.
-                threading.Thread(target=self._process.wait, daemon=True).start()
+            self._await_end(environment, again)
 
-    def _await_end(self, environment: Environment) -> None:
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            if self._process.stdin:
+                self._process.stdin.close()
+
+    def _await_end(self, environment: Environment, again: str) -> None:
         # Not on one line that is drawn again: a narrow terminal would not show what helps.
-        environment.note(waiting_for(self._names))
+        environment.note(waiting_for(self._names, again))
         try:
             self._process.wait(PARTING)
         except subprocess.TimeoutExpired:
             self._process.terminate()
             self._process.wait()
+        except KeyboardInterrupt:
+            # Its watchdog ends what it leaves.
+            self._process.kill()
+            raise
 
     def _exchange(self, request: Json) -> Iterator[Json]:
+        self._asked = request["id"]
         self._send(request)
         while True:
             yield self._next()
@@ -194,13 +215,16 @@ class Child(Peer):
         return found
 
     def _send(self, message: Json) -> None:
-        stream = self._process.stdin
-        assert stream is not None  # noqa: S101 - it was asked for
         try:
-            stream.write(json.dumps(message).encode() + b"\n")
-            stream.flush()
+            self._write(message)
         except OSError:
             raise self._gone() from None
+
+    def _write(self, message: Json) -> None:
+        stream = self._process.stdin
+        assert stream is not None  # noqa: S101 - it was asked for
+        stream.write(json.dumps(message).encode() + b"\n")
+        stream.flush()
 
     def _next(self) -> Json:
         try:
@@ -256,7 +280,7 @@ def serving(
     command = [environment.python, "-m", "aggregator", "serve", "--config", str(config)]
     chosen = [f"--only={name}" for name in only] + ["--afresh"] * afresh
     chosen += [f"--profile={profile}"] if profile else []
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, heeding_sigterm():
         process = subprocess.Popen(  # noqa: S603 - our own program
             [*command, *chosen, "-v", "--log-format", "json"],
             stdin=subprocess.PIPE,
@@ -267,11 +291,11 @@ def serving(
         child = Child(process, log)
         try:
             yield child
-        except KeyboardInterrupt:
-            child.part(environment, is_hurried=True)
+        except KeyboardInterrupt as told:
+            child.break_off(environment, again(told))
             raise
         except CommandError as error:
             environment.complain(str(error), error.hint)
             raise ToldError(str(error), error.hint, error.status) from None
         finally:
-            child.part(environment)
+            child.part()

@@ -6,9 +6,10 @@ descriptor, lets what was asked be answered first, and says what was wrong with 
 """
 
 import os
+import select
 import stat
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 
@@ -46,6 +47,8 @@ STOP_PATIENCE = 3.0
 """The same when we are told to stop: whoever told us does not wait for ever."""
 DEAF_AFTER = 0.5
 """Seconds without a byte being read after which a client is not waited for when we stop."""
+LOOK_INTERVAL = 0.05
+"""Seconds between two looks whether there is still a client to answer."""
 FLUSH_PATIENCE = 1.0
 """Seconds that the last answers have to be written."""
 MAX_UNREAD = 2000
@@ -118,7 +121,7 @@ class ClientReader(MessageReader):
             stdin,
             MAX_REQUEST_BYTES,
             on_noise=writer.complain,
-            on_end=outstanding.settle,
+            on_end=self._settle,
         )
         self._writer = writer
         self._outstanding = outstanding
@@ -149,6 +152,12 @@ class ClientReader(MessageReader):
             self._outstanding.came(message)
             self._opening.came(message)
         return is_taken
+
+    async def _settle(self) -> None:
+        """Let what was asked be answered while there is anybody to read it."""
+        async with _only_until(self._writer.until_gone):
+            await self._outstanding.settle()
+        self._outstanding.forget()
 
     def leave(self) -> None:
         """Take no more requests; answers to ours may still be needed."""
@@ -184,6 +193,7 @@ class ClientWriter(MessageWriter):
         opening: Opening | None = None,
     ) -> None:
         super().__init__(os.fdopen(stdout, "wb", buffering=0, closefd=False))
+        self._descriptor = stdout
         self._outstanding = outstanding
         self._takeover = takeover
         self._opening = opening or Opening()
@@ -215,6 +225,14 @@ class ClientWriter(MessageWriter):
             if due <= now:
                 return
             await anyio.sleep_until(due)
+
+    async def until_gone(self) -> None:
+        """Wait until nobody can read what the client is sent, as when its process has ended."""
+        poll = select.poll()
+        # That the other end is closed is told of whatever is asked for.
+        poll.register(self._descriptor, 0)
+        while not poll.poll(0):  # noqa: ASYNC110 - not every event loop tells of it
+            await anyio.sleep(LOOK_INTERVAL)
 
     def complain(self, _noise: Noise) -> None:
         """Tell the client that it sent what cannot be read."""
@@ -264,7 +282,7 @@ async def standard_streams(
     async def heed() -> None:
         await stop.wait()
         reader.leave()
-        async with _while_heard(writer):
+        async with _only_until(writer.until_deaf):
             await outstanding.settle(STOP_PATIENCE)
         outstanding.forget()
         reader.end()
@@ -274,7 +292,7 @@ async def standard_streams(
             group.start_soon(heed)
             group.start_soon(writer.run)
             yield reader, writer
-            async with _while_heard(writer):
+            async with _only_until(writer.until_deaf):
                 with anyio.move_on_after(FLUSH_PATIENCE):
                     await writer.flush()
             reader.end()
@@ -282,11 +300,11 @@ async def standard_streams(
 
 
 @asynccontextmanager
-async def _while_heard(writer: ClientWriter) -> AsyncGenerator[None, None]:
-    """Go on with the block only for as long as the client reads what it is sent."""
+async def _only_until(vain: Callable[[], Awaitable[None]]) -> AsyncGenerator[None, None]:
+    """Go on with the block only until it is in vain."""
 
     async def give_up() -> None:
-        await writer.until_deaf()
+        await vain()
         group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:

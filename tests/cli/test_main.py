@@ -213,6 +213,7 @@ for the same configuration; with `--url` they ask a running aggregator.
 | 6 | the aggregator at `--url` did not answer, or refused |
 | 7 | all that keeps servers from being ready is that somebody has to log in |
 | 130 | the command was interrupted |
+| 143 | the command was ended by SIGTERM |
 
 `serve`, and `inspect --watch` once it has shown something, run until they are ended: with Ctrl-C
 they end with 0.

@@ -51,6 +51,10 @@ class Client:
         os.close(self.write_end)
         self.write_end = -1
 
+    def end_output(self) -> None:
+        os.close(self.read_end)
+        self.read_end = -1
+
     def read(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in os.read(self.read_end, 1 << 20).splitlines()]
 
@@ -65,10 +69,10 @@ async def connected() -> AsyncGenerator[Client, None]:
             client = Client(reader, writer, stop)
             client.write_end, client.read_end = write_end, read_end
             yield client
-        if client.write_end >= 0:
-            os.close(client.write_end)
+        for descriptor in {client.write_end, client.read_end} - {-1}:
+            os.close(descriptor)
     finally:
-        for descriptor in (stdin, stdout, read_end):
+        for descriptor in (stdin, stdout):
             os.close(descriptor)
 
 
@@ -106,21 +110,21 @@ async def test_a_client_that_leaves_before_it_asks_is_no_error() -> None:
             await client.reader.receive()
 
 
+async def until_the_end(client: Client) -> None:
+    with pytest.raises(anyio.EndOfStream):
+        await client.reader.receive()
+
+
 async def test_input_that_ended_ends_the_stream_only_when_all_is_answered() -> None:
     async with connected() as client:
         client.write(INITIALIZE)
         client.end_input()
         request = await received(client)
-        ended = anyio.Event()
+        ended = client.reader.ended
         early = True
 
-        async def until_the_end() -> None:
-            with pytest.raises(anyio.EndOfStream):
-                await client.reader.receive()
-            ended.set()
-
         async with anyio.create_task_group() as group:
-            group.start_soon(until_the_end)
+            group.start_soon(until_the_end, client)
             await anyio.wait_all_tasks_blocked()
             early = ended.is_set()
             answer = JSONRPCResponse(jsonrpc="2.0", id=request.id, result={})
@@ -194,7 +198,7 @@ async def test_a_client_that_reads_no_answers_cannot_ask_without_end(
 
 
 class TestDeaf:
-    """Clients that do not read, on a clock that does not wait for them."""
+    """Clients that do not read, or cannot, on a clock that does not wait for them."""
 
     @pytest.fixture
     def anyio_backend(self, virtual_time: object) -> object:
@@ -213,6 +217,32 @@ class TestDeaf:
                 await client.reader.receive()
 
         assert anyio.current_time() - began < 0.1
+
+    async def test_who_has_gone_is_not_waited_for(self) -> None:
+        async with connected() as client:
+            client.write(ping(1))
+            await received(client)
+            began = anyio.current_time()
+            client.end_input()
+            client.end_output()
+            with pytest.raises(anyio.EndOfStream):
+                await client.reader.receive()
+
+        assert anyio.current_time() - began < 0.1
+
+    async def test_who_goes_while_an_answer_is_waited_for_is_not_waited_for(self) -> None:
+        began = anyio.current_time()
+        async with connected() as client, anyio.create_task_group() as group:
+            client.write(ping(1))
+            await received(client)
+            client.end_input()
+            group.start_soon(until_the_end, client)
+            await anyio.sleep(1)
+            assert not client.reader.ended.is_set()
+            client.end_output()
+            await client.reader.ended.wait()
+
+        assert 1 <= anyio.current_time() - began < 1.2
 
     async def test_who_reads_slowly_is_waited_for_when_we_are_told_to_stop(self) -> None:
         async with connected() as client:

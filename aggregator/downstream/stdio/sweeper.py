@@ -68,6 +68,15 @@ def start_time(pid: int) -> int:
     return int(fields[START]) if fields else 0
 
 
+def is_living(group: int) -> bool:
+    """Say whether a group has a process that runs, rather than one that nobody has reaped yet."""
+    return any(
+        int(fields[GROUP]) == group and fields[STATE] not in b"ZX"
+        for pid in _processes()
+        if (fields := _stat(pid))
+    )
+
+
 def main() -> None:
     """Wait for the parent to end, then end what it has left."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):

@@ -1,5 +1,7 @@
 """A child is ended politely, then firmly, and always; what it said last is kept."""
 
+import os
+import signal
 import sys
 from typing import Any
 
@@ -9,8 +11,9 @@ from mcp_types import JSONRPCRequest
 
 from aggregator.config import ServerConfig
 from aggregator.downstream.stdio.child import ChildSpec, open_child
-from aggregator.downstream.stdio.process import GRACE
+from aggregator.downstream.stdio.process import GRACE, spawn
 from aggregator.downstream.transport import ConnectionClosedError
+from aggregator.jsonrpc.pipes import close_pipe
 from aggregator.names import ServerName
 from aggregator.secrecy import Redaction
 from tests.census import Census, look
@@ -41,6 +44,39 @@ async def test_a_child_has_time_to_end_by_itself(
             started = anyio.current_time()
         assert anyio.current_time() - started >= least
         assert server.child.describe_end() == f"it {end}"
+
+
+UNREAPED = """
+import os, sys, time
+group = os.getpid()
+if not os.fork():
+    os.setpgid(0, 0)
+    if not os.fork():
+        os.setpgid(0, group)
+        os._exit(0)
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    print(os.getpid(), flush=True)
+    time.sleep(3600)
+sys.stdin.read()
+"""
+"""Leaves a process in its group that has ended, of a parent elsewhere that does not reap it."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it from one that runs")
+async def test_what_nobody_reaps_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("aggregator.downstream.stdio.process.GRACE", 10 * PATIENCE)
+    process, pipes = spawn([sys.executable, "-c", UNREAPED], {}, None)
+    try:
+        await anyio.wait_readable(pipes.stdout)
+        parent = int(pipes.stdout.read())
+        pipes.stdin.close()
+        with anyio.fail_after(PATIENCE):
+            await process.end(PATIENCE)
+    finally:
+        process.close()
+        for pipe in (pipes.stdout, pipes.stderr):
+            close_pipe(pipe)
+    os.kill(parent, signal.SIGKILL)
 
 
 @pytest.mark.slow
