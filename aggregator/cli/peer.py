@@ -30,8 +30,8 @@ PATIENCE = 700.0
 """Seconds to wait for any one answer: longer than any call may take by default."""
 SILENCE = 0.5
 """Seconds after which a person wonders what is waited for."""
-PARTED = 2.5
-"""Seconds after which servers that are slow to end are left to it; SIGTERM comes after two."""
+PARTED = 1.0
+"""Seconds after which servers that are slow to end are left to it: a person waits for a prompt."""
 PARTING = 10.0
 """Seconds that `serve` has to stop its servers once its client has left."""
 GIVEN_UP = ("failed", "needs login")
