@@ -68,6 +68,7 @@ ELSEWHERE = {
     "python3 -m venv .venv": "`.ci/run` does it",
     ".venv/bin/pip install -q -e .": "`.ci/run` does it",
     ".venv/bin/pip install -q -e '.[test]'": "`.ci/run` does it",
+    ".venv/bin/pip install -e '.[semantic]'": "75 MB; `tests/search/semantic` uses it where it is",
     ".venv/bin/python -m pytest -n auto": "is what runs this",
     "pip wheel --no-deps -w dist .": "`.ci/run` builds it, and more",
     "aggregator remove fetch": "there is none before it is added; `tests/cli` does both",
