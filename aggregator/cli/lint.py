@@ -6,12 +6,12 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from aggregator.basics.frozen import frozen
 from aggregator.clients import is_known, likely_meant
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
+from aggregator.config.quantities import parted
 from aggregator.config.settings import Settings
 from aggregator.config.solitary import why_solitary
 from aggregator.config.source import read_text
@@ -190,15 +190,13 @@ def _open_env_files(data: Mapping[str, Value], path: Path) -> Iterator[str]:
 
 
 def _is_readable_on_the_way(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+    parts = parted(url)
+    return parts is not None and parts.scheme == "http" and parts.hostname not in _LOOPBACK
 
 
 def _password(url: str) -> str | None:
-    try:
-        password = urlsplit(url).password
-    except ValueError:
-        return None
+    parts = parted(url)
+    password = parts and parts.password
     return password if password and "${" not in password else None
 
 

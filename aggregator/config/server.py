@@ -92,9 +92,10 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str], held: Held
     waiting = {str(location[len(entry.location)]) for location in expansion.missing} & _KEYS
     known = {key: value for key, value in expanded.items() if key not in waiting}
     form = source.filled(ServerForm, known, entry.location)
-    problem = problem or _missing_variables(expansion, held) or _header_problem(form.headers)
+    problem = problem or _missing_variables(expansion, held)
     if problem is None:
         _check_transport(form, entry, source)
+        problem = _header_problem(form.headers)
     secrets = {name: value for name, value in expansion.used.items() if is_secret(name, value)}
     secrets |= held.referred_to(dict(entry.data))
     return Draft(entry, form, own, secrets, problem and Redaction(secrets.items())(problem))

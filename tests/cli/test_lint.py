@@ -91,6 +91,13 @@ def test_files_that_others_may_touch_are_named(tmp_path: Path) -> None:
     assert "can be read by every user" in found[1]
 
 
+def test_an_address_that_has_no_parts_waits_until_all_of_the_server_is_known(
+    tmp_path: Path,
+) -> None:
+    text = "servers:\n  a: {url: 'http://[::1', headers: {X: '${MISSING}'}}\n"
+    assert not any("encryp" in each for each in findings(tmp_path, text))
+
+
 def test_loopback_needs_no_encryption(tmp_path: Path) -> None:
     text = "servers: {a: {url: 'http://localhost:1/', headers: {X: y}, description: x}}"
 

@@ -132,6 +132,12 @@ WHOLE_FILES: list[tuple[str, str, int | None, str]] = [
         2,
         "has a name that no header can have",
     ),
+    (
+        "address beside a header that cannot be sent",
+        'servers:\n  a: {url: "http://[::1", headers: {X: "\\n"}}\n',
+        2,
+        "has a `[` or a `]` without the other",
+    ),
     ("unknown alias", "servers:\n  a: *missing\n", 2, "`*missing`, which is not defined above"),
     ("recursive alias", "servers: &s\n  a: *s\n", 2, "`*s`, which is not defined above"),
     ("merge of text", "servers:\n  a:\n    <<: x\n", 3, "`<<` needs a mapping"),
