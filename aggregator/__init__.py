@@ -2,7 +2,7 @@
 
 The rooms, from the outside in. Imports point down. Below the line are values and functions that
 wait for nobody, but for `entry`, the process that reads what tools mean, and what waiting itself
-is made of (signals, turns); files are touched there by what reads them or remembers.
+is made of (signals, turns, the clock); files are touched there by what reads them or remembers.
 
     cli          argv, files, exit status; clients/: other programs' files
     app          puts the rooms together; hub/: one process for all clients of a person

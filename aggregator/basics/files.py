@@ -103,10 +103,10 @@ def _read(descriptor: int, most: int, deadline: float | None = None) -> bytes:
     return bytes(found)
 
 
-def look_at(path: Path) -> tuple[int, ...]:
+def look_at(path: Path | str) -> tuple[int, ...]:
     """Return what is different when a file, or what a link leads to, is another or has changed."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - where it is done often, the path is a string
     except OSError:
         return ()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

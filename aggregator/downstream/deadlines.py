@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 import anyio
 
+from aggregator.basics.clock import running_clock
 from aggregator.basics.signals import Signal
 
 OVERDUE = 1.0
@@ -50,6 +51,8 @@ class Deadlines:
 
     def __init__(self) -> None:
         self.is_watching = False
+        self.now = running_clock()
+        """The time by which they are told."""
         self._held: dict[Patience, None] = {}
         self._next = math.inf
         """When somebody looks."""
@@ -81,7 +84,7 @@ class Deadlines:
             while True:
                 with anyio.CancelScope(deadline=self._next):
                     await self._sooner.wait()
-                self._look(anyio.current_time())
+                self._look(self.now())
         finally:
             self.is_watching = False
             for patience in self._held:
@@ -109,10 +112,10 @@ class Patience:
         altogether: float,
         deadlines: Deadlines | None = None,
     ) -> None:
-        self.began = now = anyio.current_time()
+        self._deadlines = Deadlines() if deadlines is None else deadlines
+        self.began = now = self._deadlines.now()
         """When the call was accepted."""
         self._scope: Ending = scope
-        self._deadlines = Deadlines() if deadlines is None else deadlines
         self._between = between
         self._latest = now + altogether
         self._pauses = 0
@@ -131,19 +134,19 @@ class Patience:
     def note_progress(self) -> None:
         """Begin to wait anew, because the server has shown that it is at work."""
         if not self._pauses:
-            self._wait_until(min(anyio.current_time() + self._between, self._latest))
+            self._wait_until(min(self._deadlines.now() + self._between, self._latest))
 
     @contextmanager
     def paused(self) -> Generator[None, None, None]:
         """Stop the clock for the length of the block."""
-        began = anyio.current_time()
+        began = self._deadlines.now()
         self._pauses += 1
         self._wait_until(math.inf)
         try:
             yield
         finally:
             self._pauses -= 1
-            self._latest += anyio.current_time() - began
+            self._latest += self._deadlines.now() - began
             self.note_progress()
 
     def look(self, now: float) -> None:

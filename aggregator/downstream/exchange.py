@@ -115,6 +115,7 @@ class Exchange:
         self._about = {"server": server} if server else {}
         self.closed = anyio.Event()
         """Set when nobody will be answered any more."""
+        self._is_closed = False
         self._numbers = count(1)
         self._waiting: dict[RequestId, Waiting] = {}
         self._serving: dict[RequestId, anyio.CancelScope] = {}
@@ -167,7 +168,7 @@ class Exchange:
 
         Say whether that can be done without waiting.
         """
-        if self._side is None or self.closed.is_set():
+        if self._side is None or self._is_closed:
             return False
         try:
             is_sent = self.transport.put(_request(number, method, params), headers, self._take)
@@ -324,6 +325,7 @@ class Exchange:
 
     def close(self) -> None:
         """Tell everybody who waits that there will be no answer."""
+        self._is_closed = True
         self.closed.set()
         for waiter in list(self._waiting.values()):
             if not waiter.is_settled:

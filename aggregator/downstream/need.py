@@ -5,6 +5,7 @@ from math import inf
 
 import anyio
 
+from aggregator.basics.clock import running_clock
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Ready
 from aggregator.config import IDLE_TIMEOUT, ServerConfig
@@ -24,7 +25,8 @@ class Need:
         self._is_woken = False
         """Whether somebody has asked for it since that was last forgotten."""
         self._woken = Signal()
-        self._last = anyio.current_time()
+        self._clock = running_clock()
+        self._last = self._clock()
         self._changed = Signal()
         self._freed = Signal()
         """Sent when no request is under way any more, or somebody calls anew."""
@@ -37,7 +39,7 @@ class Need:
     @property
     def last_use(self) -> float:
         """When it was last of use to somebody."""
-        return anyio.current_time() if self.requests else self._last
+        return self._clock() if self.requests else self._last
 
     def is_lazy(self, server: ServerConfig) -> bool:
         """Whether a server starts when it is needed."""
@@ -106,13 +108,13 @@ class Need:
     def leave(self) -> None:
         """Count one request less."""
         self.requests -= 1
-        self._last = anyio.current_time()
+        self._last = self._clock()
         if not self.requests:
             self._freed.send()
 
     def stir(self) -> None:
         """Take note that it is of use now."""
-        self._last = anyio.current_time()
+        self._last = self._clock()
         self.look()
 
     def look(self) -> None:

@@ -60,9 +60,9 @@ class Held:
         free = limit - self.total - 1
         if free < 0 or party is None:
             return free >= 0
-        together, own = (number + 1 for number in self.of(party))
+        together, own = self.of(party)
         # The first is everybody's: a server with few places is for whoever comes first.
-        return together == 1 or (together <= SHARE_TOGETHER * free and own <= SHARE * free)
+        return not together or (together < SHARE_TOGETHER * free and own < SHARE * free)
 
 
 class Places:

@@ -9,8 +9,10 @@ from mcp_types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    RequestId,
 )
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from aggregator.jsonrpc.verbatim import Lifting, is_within
 
@@ -25,12 +27,20 @@ def encoded(message: JSONRPCMessage) -> bytes:
 
     Straight to bytes: as text, one wide character would make the whole message wide.
     """
-    if isinstance(message, JSONRPCResponse) and is_within(message.result):
-        lifting = Lifting(message.result)
-        rest = JSONRPCResponse.model_construct(jsonrpc="2.0", id=message.id, result=lifting.rest)
-        return lifting.put_into(_written(rest))
-    return _written(message)
-
-
-def _written(message: JSONRPCMessage) -> bytes:
+    if isinstance(message, JSONRPCResponse):
+        return encoded_result(message.id, message.result)
     return _FORMS[type(message)].dump_json(message, by_alias=True, exclude_unset=True)
+
+
+def encoded_result(number: RequestId, result: dict[str, Any]) -> bytes:
+    """Return a result as JSON on one line, in the message that answers a request."""
+    if is_within(result):
+        lifting = Lifting(result)
+        return lifting.put_into(_written(number, lifting.rest))
+    return _written(number, result)
+
+
+def _written(number: RequestId, result: dict[str, Any]) -> bytes:
+    # As the model would be written, which would have to be made first.
+    message = {"jsonrpc": "2.0", "id": number, "result": result}
+    return to_json(message, inf_nan_mode="null")

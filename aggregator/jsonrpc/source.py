@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 import anyio
 
+from aggregator.basics.clock import asyncio_loop
+
 CHUNK_BYTES = 64 * 1024
 """Bytes read at once: what a pipe holds."""
 
@@ -105,11 +107,3 @@ class Source:
             return None
         except OSError:
             return b""
-
-
-def asyncio_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that runs us, if it is one of asyncio."""
-    try:
-        return asyncio.get_running_loop() if asyncio.current_task() else None
-    except RuntimeError:
-        return None

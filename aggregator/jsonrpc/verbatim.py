@@ -139,13 +139,12 @@ def _put_back(value: object, strings: dict[str, Verbatim]) -> object:
 
 def is_within(result: dict[str, Any]) -> bool:
     """Whether a result holds a long string where results do."""
-    blocks = result.get("content") or result.get("contents")
-    return any(
-        type(value) is Verbatim
-        for block in items(blocks)
-        if is_plain_object(block)
-        for value in block.values()
-    )
+    for block in items(result.get("content") or result.get("contents")):
+        if is_plain_object(block):
+            for value in block.values():
+                if type(value) is Verbatim:
+                    return True
+    return False
 
 
 class Lifting:

@@ -6,9 +6,9 @@ from hashlib import sha256
 from itertools import islice
 from typing import Self
 
-import anyio
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.clock import Clock, running_clock
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.questions import is_input_required
@@ -73,10 +73,12 @@ class Witness:
     def __init__(self, stream: Stream, redact: Callable[[], Redaction]) -> None:
         self._stream = stream
         self._redact = redact
+        self._clock = running_clock()
 
     def see_call(self, request: Request) -> Sight:
         """Tell when a call begins and, after the block, how it ended."""
-        return _Call(self._stream, request, self._redact) if self._stream.is_heard else _NOTHING
+        stream = self._stream
+        return _Call(stream, request, self._redact, self._clock) if stream.is_heard else _NOTHING
 
     def see_list(self, request: Request, tools: Sequence[JsonObject]) -> None:
         """Tell that a client was given its list."""
@@ -106,7 +108,7 @@ class Witness:
                     offset,
                     characters,
                     request.now.catalog.scale.tokens_of_text(characters),
-                    anyio.current_time() - began,
+                    self._clock() - began,
                 )
             )
 
@@ -114,14 +116,17 @@ class Witness:
 class _Call(Sight):
     """One call, from its request to its answer."""
 
-    def __init__(self, stream: Stream, request: Request, redact: Callable[[], Redaction]) -> None:
+    def __init__(
+        self, stream: Stream, request: Request, redact: Callable[[], Redaction], clock: Clock
+    ) -> None:
+        self._clock = clock
         self._stream = stream
         self._redact = redact
         self._request = request
         self._origin = origin_of(request, stream)
         self._number = stream.number()
         self._at = time.time()
-        self._began = anyio.current_time()
+        self._began = clock()
         self._server = ServerName("")
         self._meant = ""
         self._tool = ""
@@ -169,7 +174,7 @@ class _Call(Sight):
                 self._tool if self._server else _short(self._tool, self._redact),
                 own or "",
                 self._outcome,
-                anyio.current_time() - self._began,
+                self._clock() - self._began,
                 _trace(params.get("_meta")),
                 content,
                 self._meant,

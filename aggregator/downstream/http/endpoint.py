@@ -73,9 +73,15 @@ class Endpoint:
     """Sends requests to one address."""
 
     def __init__(
-        self, client: httpx2.AsyncClient, address: Address, wire: Wire | None = None
+        self,
+        client: httpx2.AsyncClient,
+        address: Address,
+        cookies: FewCookies,
+        wire: Wire | None = None,
     ) -> None:
         self._client = client
+        self._cookies = cookies
+        """Those that the client has."""
         self._wire = wire
         self._form: Form | None = None
         self._proxy = None if address.proxy is None else httpx2.URL(address.proxy)
@@ -216,7 +222,7 @@ class Endpoint:
     ) -> Form | None:
         """Return the form that a message can be sent in, if nothing but its own headers varies."""
         is_plain = method == "POST" and url is None
-        if self._wire is None or not is_plain or len(self._client.cookies.jar):
+        if self._wire is None or not is_plain or (self._cookies.were_set and len(self._cookies)):
             return None
         if self._form is None:
             self._form = Form(self._client.build_request("POST", self.url), OURS - KEPT)
@@ -330,17 +336,18 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
         limits=httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE),
         socket_options=_keep_alive_options(),
     )
+    cookies = FewCookies()
     async with httpx2.AsyncClient(
         transport=transport,
         trust_env=False,
         headers=_headers(address.headers),
-        cookies=FewCookies(),
+        cookies=cookies,
         # How long an answer may take is for the caller to say.
         timeout=httpx2.Timeout(CONNECT_PATIENCE, read=None),
     ) as client:
         url = httpx2.URL(address.url)
         if address.proxy is not None or url.userinfo or url.scheme not in PORTS:
-            yield Endpoint(client, address)
+            yield Endpoint(client, address, cookies)
             return
         wire = Wire(
             url,
@@ -350,7 +357,7 @@ async def open_endpoint(address: Address) -> AsyncGenerator[Endpoint, None]:
             keep=KEEP_ALIVE,
         )
         async with open_wire(wire):
-            yield Endpoint(client, address, wire)
+            yield Endpoint(client, address, cookies, wire)
 
 
 async def _post(

@@ -28,10 +28,13 @@ class Form:
             raise httpx2.LocalProtocolError(str(error)) from error
         lines = b"".join(b"%b: %b\r\n" % line for line in raw)
         self._head = b"POST %b HTTP/1.1\r\n%b" % (target, lines)
+        self._last: Mapping[str, str] = {}
+        """What the last message had besides; most often the next one has the same."""
+        self._last_lines = b""
 
     def fits(self, headers: Iterable[str]) -> bool:
         """Whether none of these headers is another than what is said each time."""
-        return self._names.isdisjoint([name.lower() for name in headers])
+        return self._names.isdisjoint(map(str.lower, headers))
 
     def written(self, headers: Mapping[str, str], content: bytes) -> bytes:
         """Return a message in one piece, as it goes over the wire.
@@ -39,11 +42,23 @@ class Form:
         Raises:
             LocalProtocolError: A header is none, or would end before its time.
         """
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        if _LINES.fullmatch(lines) is None or lines.count("\r\n") != len(headers):
-            raise httpx2.LocalProtocolError("a header cannot be sent as it is")
-        length = b"content-length: %d\r\n\r\n" % len(content)
-        return b"".join((self._head, lines.encode("ascii"), length, content))
+        if headers != self._last:
+            self._last_lines = _checked(headers)
+            self._last = dict(headers)
+        lines = (self._head, self._last_lines, len(content), content)
+        return b"%b%bcontent-length: %d\r\n\r\n%b" % lines
+
+
+def _checked(headers: Mapping[str, str]) -> bytes:
+    """Return headers as they go over the wire.
+
+    Raises:
+        LocalProtocolError: One is none, or would end before its time.
+    """
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    if _LINES.fullmatch(lines) is None or lines.count("\r\n") != len(headers):
+        raise httpx2.LocalProtocolError("a header cannot be sent as it is")
+    return lines.encode("ascii")
 
 
 _LINES = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~]*\r\n)*", re.ASCII)

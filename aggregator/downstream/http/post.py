@@ -20,6 +20,7 @@ from aggregator.downstream.http.fault import (
 from aggregator.downstream.http.sse import Event
 from aggregator.downstream.transport import Undelivered, UndeliveredError
 from aggregator.jsonrpc.decoding import Noise, decoding
+from aggregator.jsonrpc.encoding import encoded
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -207,7 +208,7 @@ def encode(message: JSONRPCMessage) -> bytes:
         UndeliveredError: It holds what JSON cannot.
     """
     try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        return encoded(message)
     except ValueError as error:
         raise turned_away("the request cannot be written as JSON") from error
 

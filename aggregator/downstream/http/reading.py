@@ -6,7 +6,6 @@ byte on, which knows all there is, and takes ten times as long.
 """
 
 import re
-from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import h11
@@ -36,6 +35,8 @@ class Head(NamedTuple):
     """By their names in lower case; of those that are there twice, all values."""
     lines: bytes | Lines
     """The headers as they came."""
+    size: int = 0
+    """Bytes of all of it, where that is known."""
 
     def raw(self) -> Lines:
         """Return the headers one by one, as they came."""
@@ -82,8 +83,9 @@ def usual(data: bytes) -> tuple[Head, Reading] | None:
     headers = _usual_headers(match[2].decode("latin-1"))
     if headers is None or int(match[1]) in _WITHOUT_BODY:
         return None
-    reading = _usual_body(headers, data[match.end() :])
-    return reading and (Head(int(match[1]), headers, match[2]), reading)
+    head = Head(int(match[1]), headers, match[2], match.end())
+    reading = body_of(head, data[head.size :])
+    return reading and (head, reading)
 
 
 def _usual_headers(lines: str) -> dict[str, str] | None:
@@ -99,7 +101,9 @@ def _usual_headers(lines: str) -> dict[str, str] | None:
     return headers if is_kept else None
 
 
-def _usual_body(headers: Mapping[str, str], data: bytes) -> "_Sized | _Chunked | None":
+def body_of(head: Head, data: bytes) -> "_Sized | _Chunked | None":
+    """Return what reads the body behind a head, if that has the usual form."""
+    headers = head.headers
     length, coding = headers.get("content-length"), headers.get("transfer-encoding")
     if coding is None and length is not None and _LENGTH.fullmatch(length):
         return _Sized(int(length), data)

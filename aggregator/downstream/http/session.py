@@ -79,19 +79,23 @@ class Session:
         self._group = group
         self._jitter = jitter
         self._terms = Terms()
+        self._headers = self._terms.headers()
         self._opening: JSONRPCRequest | None = None
         self._renewing = anyio.Lock()
         self._listener = anyio.CancelScope()
 
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> Mapping[str, str]:
         """Return what a message of this session is sent with."""
-        return self._terms.headers()
+        return self._headers
+
+    def _go_by(self, terms: Terms) -> None:
+        self._terms, self._headers = terms, terms.headers()
 
     def note(self, post: Post) -> None:
         """Take over what the answer to `initialize` says of the session."""
         if post.result is not None:
             self._opening = post.request
-            self._terms = Terms.of(post)
+            self._go_by(Terms.of(post))
 
     async def tell(self, message: JSONRPCMessage) -> None:
         """Send what has no answer; if that fails twice, there is nobody to tell."""
@@ -148,7 +152,7 @@ class Session:
         await self._tell(INITIALIZED, terms)
         # Not before: in the old session the server says what is wrong, so that whoever calls
         # meanwhile waits for this, and whoever calls after this has failed tries it again.
-        self._terms = terms
+        self._go_by(terms)
         self.generation += 1
         self.listen()
         await self._traffic.deliver(CHANGED)

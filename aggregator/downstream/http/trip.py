@@ -12,12 +12,14 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 
 from aggregator.downstream.http.endpoint import Asked
 from aggregator.downstream.http.post import EVENTS, JSON
-from aggregator.downstream.http.reading import Head, Reading, usual
+from aggregator.downstream.http.reading import Head, Reading, body_of, usual
 from aggregator.downstream.http.sse import Reader, only_message
 from aggregator.jsonrpc.decoding import decode
 
 MOST_BYTES = 16 * 1024
 """Bytes of a response that is read here: each may be a piece of its own."""
+MOST_KNOWN_BYTES = 4 * 1024
+"""Bytes of a head that is kept to be known again."""
 
 _ASIDE = ("location", "set-cookie", "content-encoding")
 """Headers that somebody else has to heed."""
@@ -45,11 +47,42 @@ class Traveller(Protocol):
         ...
 
 
+class Beginnings:
+    """How the responses of one server begin, of which the last is known again."""
+
+    def __init__(self) -> None:
+        self._raw = b""
+        self._head: Head | None = None
+        self._has_events = False
+
+    def read(self, came: bytes) -> tuple[Reading, bool]:
+        """Return what reads the body behind a head, and whether that is a stream.
+
+        Raises:
+            _UnusualError: It is nothing that can be read here.
+        """
+        if self._head is not None and came.startswith(self._raw):
+            reading = body_of(self._head, came[len(self._raw) :])
+            if reading is not None:
+                return reading, self._has_events
+        found = usual(came)
+        if found is None:
+            raise _UnusualError
+        head, reading = found
+        has_events = _has_events(head)
+        if head.size <= MOST_KNOWN_BYTES:
+            self._raw, self._head, self._has_events = came[: head.size], head, has_events
+        return reading, has_events
+
+
 class Trip:
     """One request on its way, and what has come of its response."""
 
-    def __init__(self, asked: Asked, limit: int, traveller: Traveller) -> None:
+    def __init__(
+        self, asked: Asked, limit: int, traveller: Traveller, beginnings: Beginnings
+    ) -> None:
         self.asked = asked
+        self._beginnings = beginnings
         self._limit = limit
         self._traveller = traveller
         self._came: list[bytes | OSError] = []
@@ -75,23 +108,26 @@ class Trip:
         self.stop()
         self._traveller.ended(self)
 
-    def hear(self, came: bytes | OSError) -> None:
-        """Take what came next."""
+    def hear(self, came: bytes | OSError) -> bool:
+        """Take what came next; say whether the answer is still to come."""
         if self._is_answered:
             self._read_out(came)
-            return
+            return False
         self._came.append(came)
         try:
             answer = self._read(came)
         except (_UnusualError, httpx2.HTTPError):
             self._strand()
-            return
-        if answer is not None and not self._traveller.wants(self, answer):
-            self._strand()
-        elif answer is not None:
+            return False
+        if answer is None:
+            return True
+        if self._traveller.wants(self, answer):
             self._is_answered, self._came = True, []
             self.asked.connection.read_by(self._reading)
             self._traveller.arrived(self, answer)
+        else:
+            self._strand()
+        return False
 
     @property
     def is_over(self) -> bool:
@@ -127,11 +163,7 @@ class Trip:
         if self._reading is not None:
             self._reading.feed(came)
             return self._reading
-        found = usual(came)
-        if found is None:
-            raise _UnusualError
-        head, self._reading = found
-        self._has_events = _has_events(head)
+        self._reading, self._has_events = self._beginnings.read(came)
         return self._reading
 
     def _in_body(self, body: bytes) -> Answer | None:

@@ -7,11 +7,12 @@ import anyio
 import anyio.abc
 from mcp_types import JSONRPCRequest
 
+from aggregator.basics.clock import running_clock
 from aggregator.downstream.http.echoes import Echoes
 from aggregator.downstream.http.endpoint import Asked, Endpoint
 from aggregator.downstream.http.post import READING_OUT, encode
 from aggregator.downstream.http.traffic import Traffic
-from aggregator.downstream.http.trip import Answer, Trip
+from aggregator.downstream.http.trip import Answer, Beginnings, Trip
 from aggregator.downstream.transport import Headers, Related, Take, UndeliveredError
 
 
@@ -50,6 +51,8 @@ class Trips:
         self._lasting: dict[Trip, float] = {}
         """Those that are answered, and when the rest of their response is not waited for."""
         self._is_watched = False
+        self._beginnings = Beginnings()
+        self._clock = running_clock()
 
     def begin(self, sending: Sending, headers: Headers) -> bool:
         """Send a request, if nothing has to be waited for before its answer."""
@@ -61,7 +64,7 @@ class Trips:
         asked = self._endpoint.put(headers, content)
         if asked is None:
             return False
-        trip = Trip(asked, self._endpoint.max_message_bytes, self)
+        trip = Trip(asked, self._endpoint.max_message_bytes, self, self._beginnings)
         self._under_way[trip] = sending
         self._traffic.enter(sending.request, trip)
         trip.begin()
@@ -75,7 +78,8 @@ class Trips:
         """Hand on an answer; a response that is not over has a moment to end."""
         request, _, take, _ = self._under_way.pop(trip)
         # A response answers the request that it is a response to, whatever it says.
-        answer.id = request.id
+        if answer.id != request.id:
+            answer.id = request.id
         self._traffic.note_answer()
         self._traffic.leave(request)
         try:
@@ -88,7 +92,7 @@ class Trips:
         if trip.is_over:
             self.ended(trip)
             return
-        self._lasting[trip] = anyio.current_time() + READING_OUT
+        self._lasting[trip] = self._clock() + READING_OUT
         if not self._is_watched:
             self._is_watched = True
             self._group.start_soon(self._end_lasting)
@@ -112,10 +116,14 @@ class Trips:
             trip.stop()
 
     async def _end_lasting(self) -> None:
-        """Hang up on those that do not end."""
-        while self._lasting:
+        """Hang up on those that do not end.
+
+        Nearly all do at once, so it is looked after a while: whatever comes meanwhile needs no
+        other task.
+        """
+        while self._is_watched:
             await anyio.sleep(READING_OUT)
-            now = anyio.current_time()
+            now = self._clock()
             for trip in [each for each, until in self._lasting.items() if until <= now]:
                 trip.cancel()
-        self._is_watched = False
+            self._is_watched = bool(self._lasting)

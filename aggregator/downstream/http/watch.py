@@ -4,13 +4,16 @@ import asyncio  # noqa: TID251 - readable sockets are watched by the loop itself
 from collections.abc import Callable
 from socket import socket
 
-from aggregator.jsonrpc.source import asyncio_loop
+from aggregator.basics.clock import asyncio_loop
 
 CHUNK_BYTES = 64 * 1024
 """Bytes that are read at once."""
 
-Hear = Callable[[bytes | OSError], None]
-"""Takes what came: nothing stands for the end, and an error for what broke."""
+Hear = Callable[[bytes | OSError], bool]
+"""Takes what came, and says whether more is waited for.
+
+Nothing stands for the end, and an error for what broke.
+"""
 
 
 class Watch:
@@ -66,16 +69,16 @@ class Watch:
             self.stop()
         # What broke behind some bytes is found once they are read, and not every loop tells again.
         for _ in range(2):
-            if self._hear is not None:
-                _read(readable, self._hear)
+            if self._hear is None or not _read(readable, self._hear):
+                return
 
 
-def _read(readable: socket, hear: Hear) -> None:
+def _read(readable: socket, hear: Hear) -> bool:
     try:
         came: bytes | OSError = readable.recv(CHUNK_BYTES)
     except BlockingIOError:
-        return
+        return False
     except OSError as error:
         # Where it was raised would keep what has read it, and that keeps the error.
         came = error.with_traceback(None)
-    hear(came)
+    return hear(came)

@@ -12,6 +12,7 @@ import anyio
 import anyio.abc
 import httpx2
 
+from aggregator.basics.clock import running_clock
 from aggregator.basics.signals import Signal
 from aggregator.downstream.http.connection import Connection, raw
 from aggregator.downstream.http.form import Form
@@ -46,6 +47,7 @@ class Wire:
         self._options = options
         self._patience = patience
         self._keep = keep
+        self._clock = running_clock()
         self._idle: list[Connection] = []
         """The one that was used last is the last."""
         self._is_tended = False
@@ -78,7 +80,7 @@ class Wire:
         Whoever is given it listens, or waits for the answer, and lets it go.
         """
         idle = self._idle
-        if not idle or idle[-1].watch is None or idle[0].until < anyio.current_time():
+        if not idle or idle[-1].watch is None or idle[0].until < self._clock():
             return None
         if idle[-1].is_closed():
             return None
@@ -108,7 +110,7 @@ class Wire:
         if not connection.can_be_kept():
             return False
         self._busy.discard(connection)
-        connection.keep_until(anyio.current_time() + self._keep)
+        connection.keep_until(self._clock() + self._keep)
         self._idle.append(connection)
         if not self._is_tended:
             self._is_tended = True
@@ -148,7 +150,7 @@ class Wire:
         return None
 
     async def _part_with_old(self) -> None:
-        now = anyio.current_time()
+        now = self._clock()
         while self._idle and self._idle[0].until <= now:
             await self._idle.pop(0).close()
 

@@ -36,10 +36,11 @@ class LoginFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)
 
     def look(self) -> Look:
         """Return what tells this content from any other, without reading it."""
-        return look_at(self.path)
+        return look_at(self._name)
 
     def read(self) -> Login | None:
         """Return the login, if there is one.

@@ -26,6 +26,7 @@ from mcp_types import (
 from starlette.requests import Request
 from starlette.types import Scope
 
+from aggregator.basics.clock import running_clock
 from aggregator.basics.signals import Signal
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.http.exchange import Exchange, Listening, Stoppable, notification
@@ -99,8 +100,10 @@ class Session:
         self._listens = Signal()
         self._is_welcome = False
         self._ended = anyio.Event()
+        self._has_ended = False
         self._uses = 0
-        self._idle_since = anyio.current_time()
+        self._clock = running_clock()
+        self._idle_since = self._clock()
 
     @property
     def is_idle(self) -> bool:
@@ -110,7 +113,7 @@ class Session:
     @property
     def has_ended(self) -> bool:
         """Whether it takes nothing more."""
-        return self._ended.is_set()
+        return self._has_ended
 
     @property
     def has_stream(self) -> bool:
@@ -125,10 +128,11 @@ class Session:
         """Let it be idle again, if nobody else uses it."""
         self._uses -= 1
         if not self._uses:
-            self._idle_since = anyio.current_time()
+            self._idle_since = self._clock()
 
     def end(self) -> None:
         """Take nothing more; what is under way is told so."""
+        self._has_ended = True
         self._ended.set()
         self._listens.send()
         self.questions.close()
