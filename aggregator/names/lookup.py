@@ -175,7 +175,7 @@ class Lookup:
 
     def misses(self, name: str) -> bool:
         """Whether a name is exactly that of a tool whose server is gone."""
-        return any(each.has(name) for each in self.missed)
+        return bool(self.missed) and any(each.has(name) for each in self.missed)
 
     def namesakes(self, names: Iterable[str]) -> Mapping[str, Sequence[ToolName]]:
         """Return the tools of all servers that have each of these names there."""

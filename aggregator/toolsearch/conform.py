@@ -65,16 +65,20 @@ def _fits_plainly(arguments: JsonObject, schema: JsonObject) -> bool:
         return False
     if not is_object(declared) or not is_array(needed) or len(needed) > MAX_PLAIN:
         return False
-    is_there = (isinstance(name, str) and name in arguments for name in needed)
-    if len(arguments) > MAX_PLAIN or not all(is_there):
-        return False
-    return all(_is_plainly(value, declared.get(name)) for name, value in arguments.items())
+    for name in needed:
+        if not isinstance(name, str) or name not in arguments:
+            return False
+    return len(arguments) <= MAX_PLAIN and _are_plain(arguments, declared)
 
 
-def _is_plainly(value: Json, schema: Json) -> bool:
-    if not is_object(schema) or not schema.keys().isdisjoint(_INTRICATE):
-        return False
-    return (type(value), schema.get("type")) in _PLAIN
+def _are_plain(arguments: JsonObject, declared: JsonObject) -> bool:
+    for name, value in arguments.items():
+        known: Json = declared.get(name)
+        if not is_object(known) or not known.keys().isdisjoint(_INTRICATE):
+            return False
+        if (type(value), known.get("type")) not in _PLAIN:
+            return False
+    return True
 
 
 MAX_PLAIN = 32

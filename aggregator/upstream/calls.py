@@ -279,11 +279,11 @@ def _check_reads(entry: ToolEntry, request: Request) -> None:
         NotReadOnlyError: The entry may change something, and must not.
     """
     names = request.now.own_names
-    if not (entry.read_only or may_change(request)):
+    if not (entry.read_only or _may_change(request)):
         raise NotReadOnlyError(entry.name, called=names.call_read_only, instead=names.call)
 
 
-def may_change(request: Request) -> bool:
+def _may_change(request: Request) -> bool:
     """Whether what is called may change something."""
     return request.now.own_tool(request.params["name"]) != request.now.own_names.call_read_only
 

@@ -324,9 +324,13 @@ def _speaks_modern(state: ServerState | None) -> bool:
 
 def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out of a client's params what belongs to our hop, and tasks, which end with it."""
-    forwarded = {key: value for key, value in params.items() if key not in ("_meta", "task")}
-    meta = {key: value for key, value in _own_meta(params).items() if key != "progressToken"}
-    return {**forwarded, "_meta": meta} if meta else forwarded
+    forwarded = dict(params)
+    forwarded.pop("task", None)
+    if forwarded.pop("_meta", None) is not None:
+        meta = {key: value for key, value in _own_meta(params).items() if key != "progressToken"}
+        if meta:
+            forwarded["_meta"] = meta
+    return forwarded
 
 
 def _stripped(result: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ToolEntry
 from aggregator.downstream.sent import Settled
 from aggregator.errors import CallError, InvalidCallError
@@ -16,7 +17,7 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.names import ToolName
 from aggregator.toolsearch import CallRequest, conform
-from aggregator.upstream.calls import Bound, forward, learn_links, may_change, read, told
+from aggregator.upstream.calls import Bound, forward, learn_links, read, told
 from aggregator.upstream.forwarding import Begun, Forwarding
 from aggregator.upstream.request import Request
 from aggregator.upstream.results.guard import Guard, fits, limit_for
@@ -53,9 +54,13 @@ class PlainCalls:
         """Return where a call goes, if nothing is to be waited for and nothing said to it."""
         if request.params.get("requestState") is not None or self._fleet.stream.trouble is not None:
             return None
-        asked = _asked(request)
-        entry = None if asked is None else _listed(asked.name, request.now)
-        if asked is None or entry is None or not (entry.read_only or may_change(request)):
+        now, params = request.now, request.params
+        own = now.own_tool(params["name"])
+        asked = _asked(params, own, now)
+        entry = None if asked is None else _listed(asked.name, now)
+        if asked is None or entry is None:
+            return None
+        if own is not None and own == now.own_names.call_read_only and not entry.read_only:
             return None
         conformed = conform(asked.arguments, entry.input_schema)
         if conformed.problems:
@@ -117,10 +122,11 @@ class PlainCalls:
         return result
 
 
-def _asked(request: Request) -> CallRequest | None:
-    """Return what a call asks for, if that can be read and is no search."""
-    now, params = request.now, request.params
-    if now.own_tool(params["name"]) == now.own_names.search:
+def _asked(params: JsonObject, own: str | None, now: Now) -> CallRequest | None:
+    """Return what a call asks for, by one of our tools if any, if it can be read and no search."""
+    if own is None:
+        return CallRequest(params["name"], as_object(params.get("arguments")))
+    if own == now.own_names.search:
         return None
     try:
         return read(params, now)

@@ -47,8 +47,12 @@ class Gathered:
 
         At once, where nothing is before it: some loops would write it at the end of their turn.
         """
-        self._flush()
-        pieces = (head + body,) if len(body) <= SMALL_BYTES else (head, body)
+        if self._held:
+            self._flush()
+        if len(body) <= SMALL_BYTES:
+            self._write_at_once(head + body)
+            return
+        pieces = (head, body)
         written = 0
         if self._descriptor is not None and self._is_clear():
             # What is wrong with the connection, the transport finds out.
@@ -58,6 +62,17 @@ class Gathered:
             if written < len(piece):
                 self._transport.write(memoryview(piece)[written:] if written else piece)
             written = max(0, written - len(piece))
+
+    def _write_at_once(self, data: bytes) -> None:
+        written = 0
+        if self._descriptor is not None and self._is_clear():
+            try:
+                written = os.write(self._descriptor, data)
+            except OSError:
+                # What is wrong with the connection, the transport finds out.
+                written = 0
+        if written < len(data):
+            self._transport.write(data[written:])
 
     def _is_clear(self) -> bool:
         """Whether nothing waits to be written, and the connection is still its own."""

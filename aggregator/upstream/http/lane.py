@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import anyio.abc
 from mcp.server.session import ServerSession
-from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import ErrorData, JSONRPCError, JSONRPCRequest, RequestId
 from pydantic_core import from_json
 from starlette.requests import Request as HttpRequest
 from starlette.types import Message, Scope
 
 from aggregator.basics.json import is_plain_object
 from aggregator.fleet.now import Now
-from aggregator.jsonrpc.encoding import encoded
+from aggregator.jsonrpc.encoding import encoded, encoded_result
 from aggregator.upstream.caller import MEET
 from aggregator.upstream.http.exchange import End, Exchange, instead
 from aggregator.upstream.http.modern import status_of
@@ -100,6 +100,7 @@ class Lane:
         self.session = session
         """What they are part of; nothing in the modern era."""
         self.headers: Headers = () if session is None else session.headers
+        self.headers_of_result: Headers = (JSON, *self.headers)
         self._sessions = lanes.sessions
         self._under_way = lanes.under_way
         self._known = Known.by(request)
@@ -131,11 +132,9 @@ class Lane:
             self.session.forget(call.request_id, call)
             self._sessions.let_go(self.session)
 
-    def status(self, message: JSONRPCResponse | JSONRPCError) -> int:
-        """Return the status that an answer has."""
-        if self.session is not None:
-            return status_here(message)
-        return status_of(message.error.code) if isinstance(message, JSONRPCError) else HTTPStatus.OK
+    def status(self, message: JSONRPCError) -> int:
+        """Return the status that an error has."""
+        return status_of(message.error.code) if self.session is None else status_here(message)
 
     def _is_as_it_was(self) -> bool:
         """Whether nothing has changed by which a call like the first would be answered otherwise.
@@ -168,11 +167,17 @@ class PlainCall(Passage):
 
     def answered(self, result: dict[str, Any]) -> None:
         """Give its client the result."""
-        self._conclude(JSONRPCResponse(jsonrpc="2.0", id=self.request_id, result=result))
+        if not self._is_over:
+            body = encoded_result(self.request_id, result)
+            self._conclude(HTTPStatus.OK, self._lane.headers_of_result, body)
 
     def refused(self, error: ErrorData) -> None:
         """Tell its client what became of it instead."""
-        self._conclude(JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error))
+        if not self._is_over:
+            message = JSONRPCError(jsonrpc="2.0", id=self.request_id, error=error)
+            status = self._lane.status(message)
+            headers = (JSON, *later(status), *self._lane.headers)
+            self._conclude(status, headers, encoded(message))
 
     def session(self) -> ServerSession:
         """Return what asks its client and tells it something, on the way of its answer."""
@@ -215,15 +220,12 @@ class PlainCall(Passage):
         else:
             await reply.end(encoded(told), self._lane.status(told))
 
-    def _conclude(self, message: JSONRPCResponse | JSONRPCError) -> None:
-        if self._is_over:
-            return
-        body, status = encoded(message), self._lane.status(message)
+    def _conclude(self, status: int, headers: Headers, body: bytes) -> None:
         self._is_over = True
         # Who waits for the answer does not wait for what is done with it besides.
         try:
             if self._line.is_taken:
-                self._line.answer(status, (JSON, *later(status), *self._lane.headers), body)
+                self._line.answer(status, headers, body)
             else:
                 exchange, reply = self._opened()
                 exchange.close()

@@ -6,7 +6,8 @@ answered, and loses the body of one that offers to go on in another protocol. So
 """
 
 import asyncio  # noqa: TID251 - what uvicorn is made of
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import httptools
 from starlette.types import Scope, Send
@@ -43,6 +44,29 @@ def swift(kept: Manners) -> type[HttpToolsProtocol]:
     return Swift
 
 
+class _Answered(NamedTuple):
+    """The head of an answer, written down; most often the next has the same but for its length."""
+
+    status: int = 0
+    always: Sequence[tuple[bytes, bytes]] = ()
+    headers: Headers = ()
+    before: bytes = b""
+    after: bytes = b""
+
+    @classmethod
+    def by(
+        cls, status: int, always: Sequence[tuple[bytes, bytes]], headers: Headers
+    ) -> "_Answered":
+        """Return what is before the length of the body, and what is after it."""
+        kind, *others = headers
+        before = STATUS_LINE[status] + _lines((*always, kind))
+        return cls(status, always, headers, before, _lines(others) + b"\r\n")
+
+
+def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % each for each in headers])
+
+
 class _Swift(HttpToolsProtocol):
     """One connection."""
 
@@ -66,6 +90,7 @@ class _Swift(HttpToolsProtocol):
     """What came of a request like one before, of which some of the body is yet to come."""
     _taken: Scope | None = None
     """What the request is like that was taken and is not answered."""
+    _answered = _Answered()
     _turned: Any = None
     """What the last one of them is answered by that has become a request as any other."""
 
@@ -133,11 +158,13 @@ class _Swift(HttpToolsProtocol):
         self.on_response_complete()
 
     def _head(self, status: int, headers: Headers, body: bytes) -> bytes:
-        kind, *others = headers
-        length = (b"content-length", b"%d" % len(body))
-        said = (*self.server_state.default_headers, kind, length, *others)
-        lines = b"".join([b"%b: %b\r\n" % each for each in said])
-        return STATUS_LINE[status] + lines + b"\r\n"
+        always = self.server_state.default_headers
+        answered = self._answered
+        # What is said each time is another list in another second.
+        is_again = answered.always is always and answered.headers is headers
+        if not is_again or answered.status != status:
+            answered = self._answered = _Answered.by(status, always, headers)
+        return b"%bcontent-length: %d\r\n%b" % (answered.before, len(body), answered.after)
 
     def usual(self) -> Send:
         """Have the request that was taken be one as any other; return what it is answered by."""
