@@ -51,8 +51,10 @@ class Held:
             # Nobody is beside it: its share is all there is.
             return
         for counts, key in ((self._sessions, party), (self._clients, client_of(party))):
-            counts[key] = counts.get(key, 0) + by
-            if not counts[key]:
+            number = counts.get(key, 0) + by
+            if number:
+                counts[key] = number
+            else:
                 del counts[key]
 
     def fits_one_more(self, party: Party, limit: int) -> bool:
@@ -86,10 +88,10 @@ class Places:
 
     def take_free(self, party: Party) -> bool:
         """Have a place until it is given back, if one is free for this client."""
-        if not self._may_take(party):
-            return False
-        self._held.change(party, 1)
-        return True
+        is_free = self._held.fits_one_more(party, self._limit)
+        if is_free:
+            self._held.change(party, 1)
+        return is_free
 
     async def take(self, party: Party) -> None:
         """Have a place as soon as it is this client's turn, until it is given back."""
