@@ -11,12 +11,13 @@ from aggregator.toolsearch.arguments import (
     parse_call,
     parse_search,
 )
-from aggregator.toolsearch.conform import Conformed, conform
+from aggregator.toolsearch.conform import Conformed, Plain, conform, plain_form
 from aggregator.toolsearch.offer import definitions, instructions
 
 __all__ = [
     "CallRequest",
     "Conformed",
+    "Plain",
     "Problem",
     "SearchRequest",
     "conform",
@@ -24,4 +25,5 @@ __all__ = [
     "instructions",
     "parse_call",
     "parse_search",
+    "plain_form",
 ]

@@ -46,51 +46,69 @@ class Conformed(NamedTuple):
     """What does not fit, one sentence each."""
 
 
+class Plain(NamedTuple):
+    """What a plain schema asks of a few plain values, as nearly all do of nearly all calls."""
+
+    needed: tuple[str, ...]
+    kinds: Mapping[str, tuple[type, ...]]
+    """What a value may be, by the names of those that are plain."""
+
+    def fits(self, arguments: JsonObject) -> bool:
+        """Whether all values are as they should be; of others, somebody else has to say."""
+        for name in self.needed:
+            if name not in arguments:
+                return False
+        for name, value in arguments.items():
+            if type(value) not in self.kinds.get(name, ()):
+                return False
+        return len(arguments) <= MAX_PLAIN
+
+
+def plain_form(schema: JsonObject) -> Plain | None:
+    """Return what a schema asks for, if it is plain."""
+    needed, declared = schema.get("required", []), schema.get("properties")
+    if schema.get("type") != "object" or not schema.keys().isdisjoint(_INTRICATE):
+        return None
+    if not is_object(declared) or not is_array(needed):
+        return None
+    names = tuple(name for name in needed if isinstance(name, str))
+    if len(declared) > MAX_DECLARED or len(names) != len(needed):
+        return None
+    kinds = {name: _plain_kinds(each) for name, each in declared.items()}
+    return Plain(names, {name: each for name, each in kinds.items() if each})
+
+
+def _plain_kinds(schema: Json) -> tuple[type, ...]:
+    if not is_object(schema) or not schema.keys().isdisjoint(_INTRICATE):
+        return ()
+    kind: Json = schema.get("type")
+    return _PLAIN.get(kind, ()) if isinstance(kind, str) else ()
+
+
+MAX_PLAIN = 32
+"""Arguments up to which it is worth looking whether they are plain."""
+MAX_DECLARED = 100
+"""Parameters of a schema up to which the same holds."""
+_INTRICATE = frozenset(("$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
+_PLAIN: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+
+
 def conform(arguments: JsonObject, schema: JsonObject, effort: Effort | None = None) -> Conformed:
     """Check arguments against an input schema and convert what only needs another type.
 
     What costs more than half the effort to check counts as fitting; the rest is for the words.
     """
-    if _fits_plainly(arguments, schema):
+    plain = plain_form(schema)
+    if plain is not None and plain.fits(arguments):
         return Conformed(arguments)
     fitted, problems = _fitted(arguments, schema, MAX_PROBLEMS, effort or Effort())
     told = dict.fromkeys(problem() for problem in problems)
     return Conformed(fitted, tuple(told))
-
-
-def _fits_plainly(arguments: JsonObject, schema: JsonObject) -> bool:
-    """Whether a few plain values are of the types that a plain schema names, as in most calls."""
-    needed, declared = schema.get("required", []), schema.get("properties")
-    if schema.get("type") != "object" or not schema.keys().isdisjoint(_INTRICATE):
-        return False
-    if not is_object(declared) or not is_array(needed) or len(needed) > MAX_PLAIN:
-        return False
-    for name in needed:
-        if not isinstance(name, str) or name not in arguments:
-            return False
-    return len(arguments) <= MAX_PLAIN and _are_plain(arguments, declared)
-
-
-def _are_plain(arguments: JsonObject, declared: JsonObject) -> bool:
-    for name, value in arguments.items():
-        known: Json = declared.get(name)
-        if not is_object(known) or not known.keys().isdisjoint(_INTRICATE):
-            return False
-        if (type(value), known.get("type")) not in _PLAIN:
-            return False
-    return True
-
-
-MAX_PLAIN = 32
-"""Arguments up to which it is worth looking whether they are plain."""
-_INTRICATE = frozenset(("$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
-_PLAIN = (
-    (str, "string"),
-    (bool, "boolean"),
-    (int, "integer"),
-    (int, "number"),
-    (float, "number"),
-)
 
 
 def _fitted(

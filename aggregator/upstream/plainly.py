@@ -16,7 +16,7 @@ from aggregator.errors import CallError, InvalidCallError
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.names import ToolName
-from aggregator.toolsearch import CallRequest, conform
+from aggregator.toolsearch import CallRequest, Plain, conform, plain_form
 from aggregator.upstream.calls import Bound, forward, learn_links, read, told
 from aggregator.upstream.forwarding import Begun, Forwarding
 from aggregator.upstream.request import Request
@@ -24,6 +24,9 @@ from aggregator.upstream.results.guard import Guard, fits, limit_for
 from aggregator.upstream.witness import Sight, Witness
 
 logger = logging.getLogger(__name__)
+
+MAX_FORMS = 256
+"""Tools of which it is kept what their arguments must be."""
 
 
 class Calling(NamedTuple):
@@ -49,6 +52,8 @@ class PlainCalls:
         self._forwarding = forwarding
         self._witness = witness
         self._guard = guard
+        self._forms: dict[ToolName, tuple[ToolEntry, Plain | None]] = {}
+        """What the arguments of tools must be that were called lately."""
 
     def bound(self, request: Request) -> Bound | None:
         """Return where a call goes, if nothing is to be waited for and nothing said to it."""
@@ -62,10 +67,22 @@ class PlainCalls:
             return None
         if own is not None and own == now.own_names.call_read_only and not entry.read_only:
             return None
-        conformed = conform(asked.arguments, entry.input_schema)
-        if conformed.problems:
+        arguments = self._fitting(asked.arguments, entry)
+        if arguments is None:
             return None
-        return Bound(entry, forward(entry, conformed.arguments, request), request, asked)
+        return Bound(entry, forward(entry, arguments, request), request, asked)
+
+    def _fitting(self, arguments: JsonObject, entry: ToolEntry) -> JsonObject | None:
+        """Return arguments with the types that a tool asks for, if they fit."""
+        known = self._forms.get(entry.name)
+        if known is None or known[0] is not entry:
+            if len(self._forms) >= MAX_FORMS:
+                self._forms.clear()
+            known = self._forms[entry.name] = (entry, plain_form(entry.input_schema))
+        if known[1] is not None and known[1].fits(arguments):
+            return arguments
+        conformed = conform(arguments, entry.input_schema)
+        return None if conformed.problems else conformed.arguments
 
     def begin(self, bound: Bound, settled: Settled) -> Begun | None:
         """Send a call on, if that needs no wait, and have somebody told of its answer."""
