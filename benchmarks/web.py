@@ -17,6 +17,8 @@ from benchmarks.peers import SERVER
 
 PATIENCE = 30.0
 """Seconds a program has to start."""
+IDLE = 4.0
+"""Seconds after which a connection is not used again: servers close theirs after five."""
 
 _SERVE = """\
 import json, uvicorn, logging
@@ -125,7 +127,8 @@ class WebClient:
         self.pid = pid
         self._port = port
         self._era: Era = era
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[tuple[http.client.HTTPConnection, float]] = []
+        """Connections that may be used again, and since when they are not used."""
         self._busy: list[http.client.HTTPConnection] = []
         self._last = 0
         self._headers = {
@@ -171,20 +174,26 @@ class WebClient:
         return next(found for line in lines if "id" in (found := json.loads(line)))
 
     def close(self) -> None:
-        for connection in (*self._idle, *self._busy):
+        for connection in (*(each for each, _ in self._idle), *self._busy):
             connection.close()
 
     def _post(self, message: Mapping[str, Any]) -> None:
-        # Servers close what has been idle for a while.
-        while self._idle and not _is_open(self._idle[-1]):
-            self._idle.pop().close()
-        connection = self._idle.pop() if self._idle else _connected(self._port)
+        connection = self._kept() or _connected(self._port)
         connection.request("POST", "/mcp", json.dumps(message), self._headers)
         self._busy.append(connection)
 
+    def _kept(self) -> http.client.HTTPConnection | None:
+        """Return a connection that the server does not close just now."""
+        while self._idle:
+            connection, since = self._idle.pop()
+            if time.monotonic() - since < IDLE and _is_open(connection):
+                return connection
+            connection.close()
+        return None
+
     def _response(self) -> http.client.HTTPResponse:
         connection = self._busy.pop(0)
-        self._idle.append(connection)
+        self._idle.append((connection, time.monotonic()))
         return connection.getresponse()
 
 
