@@ -36,6 +36,10 @@ class Seen:
         return f"{self.pid} {self.command}{zombie}"
 
 
+LASTING: set[int] = set()
+"""Descriptors that this process keeps until it ends, whichever test was the first to need them."""
+
+
 @dataclass(slots=True)
 class Census:
     """What was there before, and the cookies to look for."""
@@ -53,7 +57,7 @@ class Census:
         opened = {
             f"descriptor {fd}: {target}"
             for fd, target in descriptors().items()
-            if self.descriptors.get(fd) != target
+            if self.descriptors.get(fd) != target and fd not in LASTING
         }
         return sorted({f"process {each}" for each in self._processes()} | opened)
 

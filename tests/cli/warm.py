@@ -21,6 +21,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
+from tests.census import LASTING
+
 LOADED = (
     "aggregator.app.life",
     "aggregator.cli.serve",
@@ -88,6 +90,7 @@ def warm_python() -> str:
     os.read(ready, 1)
     os.close(ready)
     os.set_inheritable(held, False)
+    LASTING.add(held)
     return str(launcher)
 
 
