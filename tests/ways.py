@@ -21,12 +21,12 @@ from mcp import StdioServerParameters, stdio_client
 from mcp.shared.memory import create_client_server_memory_streams
 from trio.testing import MockClock
 
+from aggregator.app.hub.connection import HubConnection
 from aggregator.app.hub.hello import Hello
 from aggregator.app.hub.hub import Hub
-from aggregator.app.hub.line import Line
 from aggregator.app.hub.session import Session
 from aggregator.app.life import serve_client
-from aggregator.entry.dock import open_dock
+from aggregator.entry.hub_socket import open_hub_socket
 from aggregator.entry.shim import BEGUN, SERVE, begin
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.pipes import MessageReader, MessageWriter
@@ -88,15 +88,15 @@ class ThroughHub:
         }
         written = json.dumps({"servers": {}, "profiles": profiles})
         (place / "servers.yaml").write_text(written, encoding="utf-8")
-        dock = open_dock(_variables(place))
-        lock = dock.lock()
+        hub_socket = open_hub_socket(_variables(place))
+        lock = hub_socket.lock()
         assert lock is not None
 
         @asynccontextmanager
         async def launch(*_words: object, **_options: object) -> AsyncGenerator[Upstream, None]:
             yield upstream
 
-        hub = Hub(dock, lambda _config: None, launch)
+        hub = Hub(hub_socket, lambda _config: None, launch)
         self._places[id(upstream)] = place
         try:
             async with anyio.create_task_group() as group:
@@ -105,7 +105,7 @@ class ThroughHub:
                 hub.stop()
         finally:
             del self._places[id(upstream)]
-            dock.close()
+            hub_socket.close()
 
     @asynccontextmanager
     async def streams(
@@ -158,7 +158,7 @@ async def _handed_over(
     asked, answered = os.pipe(), os.pipe()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     shim, connection = socket.socketpair()
-    line = Line(connection)
+    line = HubConnection(connection)
     connection.send(BEGUN)
     try:
         assert begin(shim, (asked[0], answered[1], nowhere))
@@ -176,7 +176,7 @@ async def _handed_over(
         line.close()
 
 
-async def _serve(session: Session, line: Line, upstream: Upstream) -> None:
+async def _serve(session: Session, line: HubConnection, upstream: Upstream) -> None:
     await session.serve(upstream, lambda: None)
     line.let_go()
 

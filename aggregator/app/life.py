@@ -17,7 +17,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from aggregator import __version__
 from aggregator.basics import garbage
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.basics.signals import Signal
 from aggregator.config import Config
 from aggregator.downstream.login.home import login_home
@@ -80,7 +80,7 @@ class Orders:
         self, expect: Expect = lambda _config: None, foresee: Foresee = foresee_nothing
     ) -> None:
         self.stop = anyio.Event()
-        self.parting = Parting(logger.warning)
+        self.shutdown_notice = ShutdownNotice(logger.warning)
         self.expect = expect
         self.foresee = foresee
         self._is_reload_due = False
@@ -101,8 +101,10 @@ class Orders:
 class Door(Protocol):
     """Where clients come in that do not come by our standard streams."""
 
-    async def serve(self, upstream: Upstream, stop: anyio.Event, parting: Parting, /) -> None:
-        """Serve clients until told to stop; say on parting what that waits for."""
+    async def serve(
+        self, upstream: Upstream, stop: anyio.Event, shutdown_notice: ShutdownNotice, /
+    ) -> None:
+        """Serve clients until told to stop; say meanwhile what that waits for."""
         ...
 
 
@@ -153,7 +155,7 @@ async def serve_http(
         async with running_fleet(
             config, variables, orders, is_shared=True, replica=replica
         ) as server:
-            await door.serve(server, orders.stop, orders.parting)
+            await door.serve(server, orders.stop, orders.shutdown_notice)
         group.cancel_scope.cancel()
 
 
@@ -172,7 +174,7 @@ async def running_fleet(
     clients are to be expected.
     """
     async with (
-        _parting() as parting,
+        _shutdown_notice() as shutdown_notice,
         Watchdog() as watchdog,
         anyio.create_task_group() as group,
     ):
@@ -238,23 +240,23 @@ async def running_fleet(
         if config.settings.watch:
             group.start_soon(reloading.follow)
         yield server
-        parting.start_soon(_tell_of_the_rest, fleet, orders.parting)
+        shutdown_notice.start_soon(_tell_of_the_rest, fleet, orders.shutdown_notice)
         group.cancel_scope.cancel()
 
 
 @asynccontextmanager
-async def _parting() -> AsyncGenerator[anyio.abc.TaskGroup, None]:
+async def _shutdown_notice() -> AsyncGenerator[anyio.abc.TaskGroup, None]:
     """Yield a place for tasks that go on while servers end, and not for longer."""
     async with anyio.create_task_group() as group:
         yield group
         group.cancel_scope.cancel()
 
 
-async def _tell_of_the_rest(fleet: Fleet, parting: Parting) -> None:
+async def _tell_of_the_rest(fleet: Fleet, shutdown_notice: ShutdownNotice) -> None:
     """Say which servers keep whoever stops us waiting."""
     await anyio.sleep(SILENCE)
     if names := fleet.living:
-        parting.wait_for_servers(names)
+        shutdown_notice.wait_for_servers(names)
 
 
 async def _reload_when_told(reloading: Reloading, orders: Orders) -> None:
@@ -382,5 +384,5 @@ async def _heed_signals(
                 os._exit(128 + number)
             else:
                 logger.info("%s: stopping", signal.Signals(number).name)
-                orders.parting.told_by(number)
+                orders.shutdown_notice.told_by(number)
                 orders.stop.set()

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from aggregator.basics.parting import BY_HAND
+from aggregator.basics.shutdown_notice import BY_HAND
 
 AGAIN = "SIGTERM again"
 

@@ -16,7 +16,7 @@ from typing import TextIO
 from aggregator.basics.frozen import frozen
 from aggregator.basics.glyphs import on_its_lines
 from aggregator.cli.paper import READABLE, Colour, Paper, fill
-from aggregator.cli.spout import Spout, never_blocking
+from aggregator.cli.stderr_writer import StderrWriter, never_blocking
 from aggregator.entry.ahead import Herald
 
 USUAL_WIDTH = 80
@@ -81,7 +81,7 @@ class Environment:
     """What starts another aggregator."""
     brush: str = field(default_factory=lambda: f"\x1b{os.urandom(8).hex()}[")
     """What begins a colour until it is written: nobody else can know it, and so none can paint."""
-    spout: Spout | None = None
+    writer: StderrWriter | None = None
     """What keeps stderr from holding us up."""
     herald: Herald | None = None
     """Who answers a client on the standard streams until they are taken over."""
@@ -98,13 +98,13 @@ class Environment:
         ):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors=errors)
-        spout = None
+        writer = None
         if os.name == "posix":
-            spout = Spout(sys.stderr.fileno())
+            writer = StderrWriter(sys.stderr.fileno())
             # Also what others write there: a traceback, a warning.
-            sys.stderr = never_blocking(sys.stderr, spout)
-            atexit.register(spout.drain)
-        return cls(sys.stdout, sys.stderr, os.environ, Path.cwd(), spout=spout, herald=herald)
+            sys.stderr = never_blocking(sys.stderr, writer)
+            atexit.register(writer.drain)
+        return cls(sys.stdout, sys.stderr, os.environ, Path.cwd(), writer=writer, herald=herald)
 
     @property
     def home(self) -> Path:

@@ -11,13 +11,13 @@ import anyio
 import anyio.abc
 
 from aggregator.app.hub.hub import Hub
-from aggregator.app.hub.stock import lay_in
+from aggregator.app.hub.preloading import preload
 from aggregator.basics import garbage
 from aggregator.basics.descriptors import raise_limit
 from aggregator.cli.logs import set_up_logging
 from aggregator.cli.serve import EVENT_LOOP, SWITCH_INTERVAL
 from aggregator.config import Config
-from aggregator.entry.dock import Dock
+from aggregator.entry.hub_socket import HubSocket
 
 logger = logging.getLogger(__name__)
 
@@ -25,16 +25,16 @@ logger = logging.getLogger(__name__)
 def run(words: Sequence[str]) -> None:
     """Be the hub of whoever holds the lock that we were given."""
     path, descriptor, name, lock = words
-    dock, held = Dock(path, int(descriptor), name), int(lock)
-    for each in (dock.descriptor, held):
+    hub_socket, held = HubSocket(path, int(descriptor), name), int(lock)
+    for each in (hub_socket.descriptor, held):
         os.set_inheritable(each, False)
     sys.setswitchinterval(SWITCH_INTERVAL)
     raise_limit()
     lines = set_up_logging(Config(Path()), 0, "text", sys.stderr, logging.WARNING)
-    lay_in()
+    preload()
     garbage.begin()
     garbage.give_back()
-    hub = Hub(dock, lines.expect)
+    hub = Hub(hub_socket, lines.expect)
     anyio.run(_serve, hub, held, backend_options=EVENT_LOOP)
 
 

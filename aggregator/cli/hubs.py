@@ -9,7 +9,14 @@ from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from aggregator.cli.environment import CommandError, Environment
-from aggregator.entry.dock import SOCKET, Dock, DockError, directory, open_dock, peer
+from aggregator.entry.hub_socket import (
+    SOCKET,
+    HubSocket,
+    HubSocketError,
+    directory,
+    open_hub_socket,
+    peer,
+)
 from aggregator.entry.shim import STATUS, STOP, hello, send
 
 PATIENCE = 10.0
@@ -28,7 +35,7 @@ class Running(NamedTuple):
     """What it says of itself; nothing if it does not answer."""
 
 
-def dock_of(environment: Environment) -> Dock | None:
+def hub_socket_of(environment: Environment) -> HubSocket | None:
     """Return where hubs are met, or nothing where none has ever been.
 
     Raises:
@@ -37,8 +44,8 @@ def dock_of(environment: Environment) -> Dock | None:
     if environment.platform == "win32" or not os.path.lexists(directory(environment.variables)):
         return None
     try:
-        return open_dock(environment.variables)
-    except DockError as error:
+        return open_hub_socket(environment.variables)
+    except HubSocketError as error:
         raise CommandError(str(error)) from None
 
 
@@ -66,18 +73,18 @@ def stop(environment: Environment) -> list[tuple[int, bool]]:
 
 
 def _connections(environment: Environment) -> Iterator[_socket.socket]:
-    dock = dock_of(environment)
-    if dock is None:
+    hub_socket = hub_socket_of(environment)
+    if hub_socket is None:
         return
     try:
-        for name in sorted(os.listdir(dock.path)):  # noqa: PTH208 - names are all that is wanted
+        for name in sorted(os.listdir(hub_socket.path)):  # noqa: PTH208 - names are all that is wanted
             if name.endswith(SOCKET):
-                with suppress(DockError):
-                    connection = dock.connect(name)
+                with suppress(HubSocketError):
+                    connection = hub_socket.connect(name)
                     if connection is not None:
                         yield connection
     finally:
-        dock.close()
+        hub_socket.close()
 
 
 def _asked(connection: _socket.socket, kind: str) -> bytes:

@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from aggregator.cli.environment import CommandError, Environment
-from aggregator.cli.hubs import dock_of
+from aggregator.cli.hubs import hub_socket_of
 from aggregator.cli.peer import PATIENCE, Json, Peer
-from aggregator.entry.dock import DockError
+from aggregator.entry.hub_socket import HubSocketError
 from aggregator.entry.shim import ACCEPTED, JOIN, begin, hello, send
 from aggregator.records.inspection import SERVERS_URI
 
@@ -67,13 +67,13 @@ def joined(config: Path, environment: Environment, profile: str = "") -> Generat
 
 
 def _connected(environment: Environment) -> _socket.socket | None:
-    with suppress(CommandError, DockError, OSError):
-        dock = dock_of(environment)
-        if dock is not None:
+    with suppress(CommandError, HubSocketError, OSError):
+        hub_socket = hub_socket_of(environment)
+        if hub_socket is not None:
             try:
-                return dock.connect()
+                return hub_socket.connect()
             finally:
-                dock.close()
+                hub_socket.close()
     return None
 
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from aggregator.basics.glyphs import on_its_lines, on_one_line
 from aggregator.basics.rate import Rate
-from aggregator.cli.spout import LOSS
+from aggregator.cli.stderr_writer import LOSS
 from aggregator.config import Config
 from aggregator.secrecy import HIDDEN, forms, without_secrets
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from aggregator import __version__
-from aggregator.basics.parting import waiting_for
+from aggregator.basics.shutdown_notice import waiting_for
 from aggregator.cli.ending import again, heeding_sigterm
 from aggregator.cli.environment import CommandError, Environment, ToldError
 from aggregator.records.events import OURSELVES

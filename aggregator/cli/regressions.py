@@ -116,7 +116,7 @@ def _misses(
 def _written_down(config: Config, options: argparse.Namespace, environment: Environment) -> Ground:
     """Search what `servers.lock` says that servers offer, without starting any."""
     # Whoever asks running servers needs nothing of it.
-    from aggregator.cli.paperwork import searched  # noqa: PLC0415 - see above
+    from aggregator.cli.lock_search import searched  # noqa: PLC0415 - see above
 
     path = place_of(options, environment)
     lock = read_lock(path)

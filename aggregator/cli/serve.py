@@ -73,8 +73,8 @@ def prepare(
         config = config.only(options.only)
     if options.afresh:
         config = config.afresh()
-    if environment.spout is not None:
-        environment.spout.never_wait(tell_of_loss)
+    if environment.writer is not None:
+        environment.writer.never_wait(tell_of_loss)
     form: str = options.log_format
     return config, set_up_logging(config, options.verbose, form, environment.stderr, least)
 

@@ -5,7 +5,7 @@ import json
 from aggregator.basics.files import in_words
 from aggregator.cli.environment import Environment
 from aggregator.config import Config
-from aggregator.entry.dock import DockError, open_dock
+from aggregator.entry.hub_socket import HubSocketError, open_hub_socket
 from aggregator.entry.shim import (
     DOOR,
     InProcessError,
@@ -36,12 +36,12 @@ def open_in_hub(listener: Listener, config: Config, environment: Environment) ->
     words = hello(kind, path, str(environment.directory), environment.variables)
     given = (listener.descriptor, listener.descriptor, STANDARD_ERROR)
     try:
-        dock = open_dock(environment.variables)
+        hub_socket = open_hub_socket(environment.variables)
         try:
-            connection = accepted(dock, words, given)
+            connection = accepted(hub_socket, words, given)
         finally:
-            dock.close()
-    except (InProcessError, DockError) as error:
+            hub_socket.close()
+    except (InProcessError, HubSocketError) as error:
         environment.note(f"not shared: {error}")
         return None
     except OSError as error:

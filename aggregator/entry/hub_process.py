@@ -4,7 +4,7 @@ import os
 import sys
 from contextlib import suppress
 
-from aggregator.entry.dock import LOG, Dock
+from aggregator.entry.hub_socket import LOG, HubSocket
 
 PROGRAM = "aggregator.cli.hub"
 """The module that is the hub."""
@@ -26,7 +26,7 @@ KEPT = (
 PREFIXES = ("LC_", "PYTHON")
 
 
-def start(dock: Dock, lock: int) -> None:
+def start(hub_socket: HubSocket, lock: int) -> None:
     """Start the hub, which takes over the lock; return once nothing of it depends on us.
 
     Raises:
@@ -35,30 +35,30 @@ def start(dock: Dock, lock: int) -> None:
     try:
         child = os.fork()
         if child == 0:
-            _leave(dock, lock)
+            _leave(hub_socket, lock)
         os.waitpid(child, 0)
     finally:
         os.close(lock)
 
 
-def _leave(dock: Dock, lock: int) -> None:
+def _leave(hub_socket: HubSocket, lock: int) -> None:
     """Become a process that no terminal and no client takes along when it ends."""
     try:
         os.setsid()
         if os.fork():
             os._exit(0)
         os.chdir("/")
-        _redirect(dock)
+        _redirect(hub_socket)
         os.set_inheritable(lock, True)
-        os.set_inheritable(dock.descriptor, True)
-        words = [dock.path, str(dock.descriptor), dock.name, str(lock)]
+        os.set_inheritable(hub_socket.descriptor, True)
+        words = [hub_socket.path, str(hub_socket.descriptor), hub_socket.name, str(lock)]
         program = [sys.executable, "-P", "-m", PROGRAM]
         os.execve(sys.executable, [*program, *words], _environment())  # noqa: S606 - our own
     finally:
         os._exit(1)
 
 
-def _redirect(dock: Dock) -> None:
+def _redirect(hub_socket: HubSocket) -> None:
     """Have nothing of the client's, and a file for what there is to say."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -66,7 +66,7 @@ def _redirect(dock: Dock) -> None:
     os.dup2(nothing, 2)
     with suppress(OSError):
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-        log = os.open(dock.name + LOG, flags, 0o600, dir_fd=dock.descriptor)
+        log = os.open(hub_socket.name + LOG, flags, 0o600, dir_fd=hub_socket.descriptor)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)

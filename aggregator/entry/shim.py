@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from aggregator.entry import hub_process
-from aggregator.entry.dock import Dock, DockError, identity, open_dock
+from aggregator.entry.hub_socket import HubSocket, HubSocketError, identity, open_hub_socket
 from aggregator.entry.place import config_path, example_path
 from aggregator.entry.typed import Typed
 
@@ -55,12 +55,12 @@ def hand_over(serving: Typed) -> int | None:
     try:
         for descriptor in STANDARD:
             os.fstat(descriptor)
-        dock = open_dock(os.environ)
+        hub_socket = open_hub_socket(os.environ)
         try:
-            connection = accepted(dock, _hello(serving), STANDARD)
+            connection = accepted(hub_socket, _hello(serving), STANDARD)
         finally:
-            dock.close()
-    except (InProcessError, DockError) as error:
+            hub_socket.close()
+    except (InProcessError, HubSocketError) as error:
         if reason := str(error):
             _note(f"not shared: {reason}")
         return None
@@ -121,7 +121,7 @@ def _hello(serving: Typed) -> bytes:
     return hello(SERVE, path, here, os.environ, serving.profile)
 
 
-def accepted(dock: Dock, words: bytes, descriptors: Sequence[int]) -> _socket.socket:
+def accepted(hub_socket: HubSocket, words: bytes, descriptors: Sequence[int]) -> _socket.socket:
     """Return a connection to the hub that has our descriptors, after starting one if need be.
 
     Raises:
@@ -130,7 +130,7 @@ def accepted(dock: Dock, words: bytes, descriptors: Sequence[int]) -> _socket.so
     deadline = time.monotonic() + PATIENCE
     has_started, endings = False, 0
     while (left := deadline - time.monotonic()) > 0:
-        connection = dock.connect()
+        connection = hub_socket.connect()
         if connection is not None:
             connection.settimeout(left)
             if _is_taken(connection, words, descriptors):
@@ -138,11 +138,11 @@ def accepted(dock: Dock, words: bytes, descriptors: Sequence[int]) -> _socket.so
             endings += 1
             if endings == MAX_ENDINGS:
                 raise InProcessError("the hub cannot take another client")
-        elif (lock := dock.lock()) is not None:
+        elif (lock := hub_socket.lock()) is not None:
             if has_started:
                 os.close(lock)
-                raise InProcessError(f"the hub does not start; `{dock.log}` may say why")
-            hub_process.start(dock, lock)
+                raise InProcessError(f"the hub does not start; `{hub_socket.log}` may say why")
+            hub_process.start(hub_socket, lock)
             has_started = True
         time.sleep(PAUSE)
     raise InProcessError(f"the hub did not answer within {PATIENCE:g} s")

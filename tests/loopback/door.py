@@ -12,7 +12,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
@@ -117,7 +117,7 @@ async def door(
             aggregating(servers, settings, **options) as upstream,
             anyio.create_task_group() as group,
         ):
-            group.start_soon(listener.serve, upstream, stop, Parting(said.append))
+            group.start_soon(listener.serve, upstream, stop, ShutdownNotice(said.append))
             try:
                 yield Open(listener.url, token, upstream, stop, tuple(said))
             finally:

@@ -166,16 +166,16 @@ def passing(directory: Path, sessions: int, warm_up: int) -> Passing:
 @contextmanager
 def _weighed(harbour: Harbour) -> "Generator[tuple[subprocess.Popen[bytes], Scales]]":
     """Have a hub that can be weighed."""
-    dock = harbour.dock()
-    lock = dock.lock()
+    hub_socket = harbour.hub_socket()
+    lock = hub_socket.lock()
     assert lock is not None
     scales = Scales(harbour.directory / "scales")
-    words = [dock.path, str(dock.descriptor), dock.name, str(lock)]
+    words = [hub_socket.path, str(hub_socket.descriptor), hub_socket.name, str(lock)]
     command = [sys.executable, "-m", "tests.soak.scales", str(scales.path), "hub", *words]
-    given = (dock.descriptor, lock)
+    given = (hub_socket.descriptor, lock)
     with subprocess.Popen(command, pass_fds=given, env=harbour.variables, cwd=ROOT) as hub:
         os.close(lock)
-        dock.close()
+        hub_socket.close()
         try:
             yield hub, scales
         finally:
@@ -209,9 +209,9 @@ def _clients(harbour: Harbour) -> int:
 
 
 def _connected(harbour: Harbour) -> _socket.socket:
-    dock = harbour.dock()
-    connection = dock.connect()
-    dock.close()
+    hub_socket = harbour.hub_socket()
+    connection = hub_socket.connect()
+    hub_socket.close()
     assert connection is not None
     connection.settimeout(PATIENCE)
     return connection

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from aggregator.cli.logs import set_up_logging
-from aggregator.cli.spout import Spout, never_blocking
+from aggregator.cli.stderr_writer import StderrWriter, never_blocking
 from aggregator.fleet.reloading import Reloading
 from tests.peers import ready
 from tests.soak.client import faulty
@@ -48,13 +48,13 @@ def unread_log(running: Running) -> Generator[None, None, None]:
     while _takes(written):
         pass
     os.set_blocking(written, True)
-    spout = Spout(written)
-    spout.never_wait()
+    writer = StderrWriter(written)
+    writer.never_wait()
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     with os.fdopen(written, "w", encoding="utf-8", closefd=False) as plain:
         config = running.upstream.fleet.now.config
-        set_up_logging(config, 2, "text", never_blocking(plain, spout))
+        set_up_logging(config, 2, "text", never_blocking(plain, writer))
     yield
     root.handlers[:] = handlers
     root.setLevel(level)

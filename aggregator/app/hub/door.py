@@ -50,7 +50,7 @@ class DoorSession(Session):
         )
         listener = Listener(access, socket.socket(fileno=os.dup(self._line.descriptors[0])))
         try:
-            await listener.serve(upstream, self._stop, self._parting)
+            await listener.serve(upstream, self._stop, self._shutdown_notice)
         finally:
             listener.close()
 

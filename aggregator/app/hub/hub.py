@@ -14,17 +14,17 @@ import anyio
 import anyio.abc
 from anyio import to_thread
 
+from aggregator.app.hub.connection import HubConnection, HubConnectionError
 from aggregator.app.hub.door import DoorSession
 from aggregator.app.hub.hello import Hello, HelloError, read_hello
 from aggregator.app.hub.likeness import Resolved
-from aggregator.app.hub.line import Line, LineError
-from aggregator.app.hub.pier import Launch, Pier, PierClosedError
 from aggregator.app.hub.report import report
 from aggregator.app.hub.session import Session
+from aggregator.app.hub.shared_fleet import Launch, SharedFleet, SharedFleetClosedError
 from aggregator.app.life import Expect, running_fleet
 from aggregator.basics.signals import Signal
 from aggregator.config import check_profile, load_config
-from aggregator.entry.dock import SOCKET, Dock, identity, peer
+from aggregator.entry.hub_socket import SOCKET, HubSocket, identity, peer
 from aggregator.entry.shim import ACCEPTED, BEGUN, DOOR, JOIN, REFUSED, SERVE, STATUS, STOP
 from aggregator.errors import ConfigError
 
@@ -49,10 +49,12 @@ FULL_PAUSE = 0.1
 class Hub:
     """All clients of a person, and their fleets."""
 
-    def __init__(self, dock: Dock, expect: Expect, launch: Launch = running_fleet) -> None:
-        self.dock = dock
+    def __init__(
+        self, hub_socket: HubSocket, expect: Expect, launch: Launch = running_fleet
+    ) -> None:
+        self.hub_socket = hub_socket
         self.since = time.time()
-        self.piers: list[Pier] = []
+        self.fleets: list[SharedFleet] = []
         self._expect = expect
         self._launch = launch
         self._identity = identity()
@@ -69,7 +71,7 @@ class Hub:
 
     async def run(self, lock: int) -> None:
         """Serve clients until nobody needs us or we are told to stop."""
-        listener, inode = _listen(self.dock)
+        listener, inode = _listen(self.hub_socket)
         with listener:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._let_in, listener, group)
@@ -77,9 +79,9 @@ class Hub:
                 # Whoever is only just being let in is to find another hub.
                 self._has_stopped = True
                 self._resign(lock, inode)
-                for pier in self.piers:
-                    pier.stop()
-                while self.piers or self._guests:
+                for shared in self.fleets:
+                    shared.stop()
+                while self.fleets or self._guests:
                     await self._changed.wait()
                 group.cancel_scope.cancel()
 
@@ -90,19 +92,19 @@ class Hub:
 
     def reload(self) -> None:
         """Have every file read again."""
-        for pier in self.piers:
-            pier.orders.reload()
+        for shared in self.fleets:
+            shared.orders.reload()
 
     async def _live(self, lock: int, inode: int) -> None:
         """Return when it is time to end; let others take our place once new clients do."""
         began = anyio.current_time()
         while not self._has_stopped:
-            if self._is_found and not (_inode(self.dock) == inode and self._is_installed()):
+            if self._is_found and not (_inode(self.hub_socket) == inode and self._is_installed()):
                 logger.info("new clients are served by another process from now on")
                 self._resign(lock, inode)
-                for pier in self.piers:
-                    pier.close()
-            is_idle = not self.piers and not self._guests
+                for shared in self.fleets:
+                    shared.close()
+            is_idle = not self.fleets and not self._guests
             patience = UNUSED if self._is_found and not self._has_served else 0.0
             if is_idle and anyio.current_time() - began >= patience:
                 return
@@ -113,7 +115,7 @@ class Hub:
         """Be found no longer, and let another be the hub."""
         if self._is_found:
             self._is_found = False
-            _unlink(self.dock, inode)
+            _unlink(self.hub_socket, inode)
             os.close(lock)
 
     def _is_installed(self) -> bool:
@@ -145,13 +147,13 @@ class Hub:
         await anyio.sleep(FULL_PAUSE)
 
     async def _welcome(self, connection: socket.socket, group: anyio.abc.TaskGroup) -> None:
-        line = Line(connection)
+        line = HubConnection(connection)
         self._guests += 1
         try:
             process, user = peer(connection)
             if user == os.geteuid():
                 await self._attend(line, process, group)
-        except (LineError, HelloError) as error:
+        except (HubConnectionError, HelloError) as error:
             logger.info("a client could not be understood: %s", error)
         except Exception:
             logger.exception("a client could not be served")
@@ -160,13 +162,15 @@ class Hub:
             self._guests -= 1
             self._changed.send()
 
-    async def _attend(self, line: Line, process: int, group: anyio.abc.TaskGroup) -> None:
+    async def _attend(self, line: HubConnection, process: int, group: anyio.abc.TaskGroup) -> None:
         message = b""
         with anyio.move_on_after(HELLO_PATIENCE):
             message = await line.hear()
         hello = read_hello(message)
         if hello.kind == STATUS:
-            await line.give(json.dumps(report(self.piers, self.since, self.dock.log)).encode())
+            await line.give(
+                json.dumps(report(self.fleets, self.since, self.hub_socket.log)).encode()
+            )
         elif hello.kind == STOP:
             await line.give(ACCEPTED)
             self.stop()
@@ -176,11 +180,11 @@ class Hub:
             await self._serve(hello, line, process, group)
 
     async def _serve(
-        self, hello: Hello, line: Line, process: int, group: anyio.abc.TaskGroup
+        self, hello: Hello, line: HubConnection, process: int, group: anyio.abc.TaskGroup
     ) -> None:
         try:
-            pier = await self._find(hello, group)
-        except PierClosedError:
+            shared = await self._find(hello, group)
+        except SharedFleetClosedError:
             return
         except ConfigError:
             # In a process of its own, the client is told what is wrong.
@@ -189,13 +193,13 @@ class Hub:
         except RuntimeError as error:
             await line.give(REFUSED + f"the hub cannot read the file: {error}".encode())
             return
-        if pier is None:
+        if shared is None:
             await line.give(REFUSED + b"the hub has too many fleets already")
             return
         kind = DoorSession if hello.kind == DOOR else Session
         session = kind(next(self._numbers), hello, line, process)
-        with pier.used(session), suppress(PierClosedError):
-            upstream = await pier.opened()
+        with shared.used(session), suppress(SharedFleetClosedError):
+            upstream = await shared.opened()
             await line.give(ACCEPTED)
             with anyio.move_on_after(GO_PATIENCE):
                 await line.take_over()
@@ -203,14 +207,14 @@ class Hub:
                 # Nothing has been read: whoever is still there can come again.
                 return
             await line.give(BEGUN)
-            for warning in pier.resolved.config.warnings:
+            for warning in shared.resolved.config.warnings:
                 session.say(f"warning: {warning}")
-            status = await session.serve(upstream, pier.orders.reload)
+            status = await session.serve(upstream, shared.orders.reload)
             # Not before its streams are free: whoever started it may read to their end.
             line.let_go()
             await line.give(bytes([status]))
 
-    async def _find(self, hello: Hello, group: anyio.abc.TaskGroup) -> Pier | None:
+    async def _find(self, hello: Hello, group: anyio.abc.TaskGroup) -> SharedFleet | None:
         """Return the fleet that a client is to have: one that there is, or a new one.
 
         Raises:
@@ -219,57 +223,64 @@ class Hub:
         """
         config = await to_thread.run_sync(load_config, Path(hello.config), hello.variables)
         if self._has_stopped:
-            raise PierClosedError
+            raise SharedFleetClosedError
         check_profile(config, hello.profile)
         resolved = Resolved(config, hello.variables)
         # One after the other: two that come together are to have one fleet.
         async with self._turn:
-            for pier in tuple(self.piers):
-                if pier.is_open and await pier.suits(resolved):
-                    return pier
+            for shared in tuple(self.fleets):
+                if shared.is_open and await shared.suits(resolved):
+                    return shared
             if self._has_stopped:
-                raise PierClosedError
-            if hello.kind == JOIN or len(self.piers) >= MAX_FLEETS:
+                raise SharedFleetClosedError
+            if hello.kind == JOIN or len(self.fleets) >= MAX_FLEETS:
                 return None
             self._has_served = True
-            pier = Pier(resolved, self._expect, self._launch)
-            self.piers.append(pier)
-            group.start_soon(self._run, pier)
-            return pier
+            shared = SharedFleet(resolved, self._expect, self._launch)
+            self.fleets.append(shared)
+            group.start_soon(self._run, shared)
+            return shared
 
-    async def _run(self, pier: Pier) -> None:
+    async def _run(self, shared: SharedFleet) -> None:
         try:
-            await pier.run()
+            await shared.run()
         except Exception:
             logger.exception("a fleet has ended")
         finally:
-            self.piers.remove(pier)
+            self.fleets.remove(shared)
             self._changed.send()
 
 
-def _listen(dock: Dock) -> tuple[socket.socket, int]:
+def _listen(hub_socket: HubSocket) -> tuple[socket.socket, int]:
     """Return the socket that clients find from now on, and what tells its file from others."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    own = f".{dock.name}.{os.getpid()}"
+    own = f".{hub_socket.name}.{os.getpid()}"
     with suppress(FileNotFoundError):
-        os.unlink(own, dir_fd=dock.descriptor)
-    listener.bind(dock.address(own))
+        os.unlink(own, dir_fd=hub_socket.descriptor)
+    listener.bind(hub_socket.address(own))
     listener.listen(BACKLOG)
     listener.setblocking(False)
     # Whoever finds it finds somebody who listens; what a dead hub has left is replaced.
-    os.rename(own, dock.name + SOCKET, src_dir_fd=dock.descriptor, dst_dir_fd=dock.descriptor)
-    return listener, _inode(dock)
+    os.rename(
+        own,
+        hub_socket.name + SOCKET,
+        src_dir_fd=hub_socket.descriptor,
+        dst_dir_fd=hub_socket.descriptor,
+    )
+    return listener, _inode(hub_socket)
 
 
-def _inode(dock: Dock) -> int:
+def _inode(hub_socket: HubSocket) -> int:
     try:
-        return os.stat(dock.name + SOCKET, dir_fd=dock.descriptor, follow_symlinks=False).st_ino
+        return os.stat(
+            hub_socket.name + SOCKET, dir_fd=hub_socket.descriptor, follow_symlinks=False
+        ).st_ino
     except OSError:
         return 0
 
 
-def _unlink(dock: Dock, inode: int) -> None:
+def _unlink(hub_socket: HubSocket, inode: int) -> None:
     """Be found no longer."""
-    if _inode(dock) == inode:
+    if _inode(hub_socket) == inode:
         with suppress(OSError):
-            os.unlink(dock.name + SOCKET, dir_fd=dock.descriptor)
+            os.unlink(hub_socket.name + SOCKET, dir_fd=hub_socket.descriptor)

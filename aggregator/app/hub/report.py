@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from aggregator import __version__
-from aggregator.app.hub.pier import Pier
+from aggregator.app.hub.shared_fleet import SharedFleet
 
 PROC = Path("/proc")
 PARENT, PAGES = 1, 21
 """Where `/proc/<pid>/stat` has these, counted from behind the name."""
 
 
-def report(piers: Sequence[Pier], since: float, log: str) -> dict[str, Any]:
+def report(fleets: Sequence[SharedFleet], since: float, log: str) -> dict[str, Any]:
     """Return all of it as a document."""
     return {
         "version": __version__,
@@ -23,32 +23,34 @@ def report(piers: Sequence[Pier], since: float, log: str) -> dict[str, Any]:
         "since": since,
         "memory": memory_of(os.getpid()),
         "log": log,
-        "fleets": [_fleet(pier, piers[:number]) for number, pier in enumerate(piers)],
+        "fleets": [_fleet(shared, fleets[:number]) for number, shared in enumerate(fleets)],
     }
 
 
-def _fleet(pier: Pier, before: Sequence[Pier]) -> dict[str, Any]:
-    alike = next((each for each in before if pier.resolved.is_of_same_file(each.resolved)), None)
-    apart = [] if alike is None else list(dict.fromkeys(pier.resolved.differences(alike.resolved)))
+def _fleet(shared: SharedFleet, before: Sequence[SharedFleet]) -> dict[str, Any]:
+    alike = next((each for each in before if shared.resolved.is_of_same_file(each.resolved)), None)
+    apart = (
+        [] if alike is None else list(dict.fromkeys(shared.resolved.differences(alike.resolved)))
+    )
     return {
-        "config": str(pier.resolved.config.path),
-        "since": pier.since,
-        "servers": _servers(pier),
-        "clients": _clients(pier),
+        "config": str(shared.resolved.config.path),
+        "since": shared.since,
+        "servers": _servers(shared),
+        "clients": _clients(shared),
         "apart": apart,
     }
 
 
-def _servers(pier: Pier) -> dict[str, str]:
+def _servers(shared: SharedFleet) -> dict[str, str]:
     """Return the state of each server."""
-    if pier.upstream is None:
+    if shared.upstream is None:
         return {}
-    states = pier.upstream.fleet.now.catalog.servers
+    states = shared.upstream.fleet.now.catalog.servers
     return {str(name): type(state).__name__.lower() for name, state in states.items()}
 
 
-def _clients(pier: Pier) -> list[dict[str, Any]]:
-    conversations = () if pier.upstream is None else pier.upstream.conversations
+def _clients(shared: SharedFleet) -> list[dict[str, Any]]:
+    conversations = () if shared.upstream is None else shared.upstream.conversations
     names = {each.visitor: each.client for each in conversations if each.client}
     return [
         {
@@ -57,7 +59,7 @@ def _clients(pier: Pier) -> list[dict[str, Any]]:
             "directory": session.hello.directory,
             "since": session.since,
         }
-        for session in pier.sessions
+        for session in shared.sessions
     ]
 
 

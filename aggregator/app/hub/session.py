@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import anyio
 
+from aggregator.app.hub.connection import HubConnection
 from aggregator.app.hub.hello import Hello
-from aggregator.app.hub.line import Line
 from aggregator.app.life import serve_client
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import standard_streams
 from aggregator.upstream.visitor import Visitor
@@ -30,7 +30,7 @@ MAX_WORDS = 4000
 class Session:
     """A client, from its arrival to its end."""
 
-    def __init__(self, number: int, hello: Hello, line: Line, process: int) -> None:
+    def __init__(self, number: int, hello: Hello, line: HubConnection, process: int) -> None:
         self.hello = hello
         self.process = process
         self.since = time.time()
@@ -39,7 +39,7 @@ class Session:
         self._line = line
         self._stop = anyio.Event()
         # Not to our log, which nobody looks at who stops the client's own process.
-        self._parting = Parting(self.say)
+        self._shutdown_notice = ShutdownNotice(self.say)
         self._scope = anyio.CancelScope()
         self._status = FINE
 
@@ -97,6 +97,6 @@ class Session:
             if number == signal.SIGHUP:
                 reload()
             else:
-                self._parting.told_by(number)
+                self._shutdown_notice.told_by(number)
                 self.part()
         self._scope.cancel()

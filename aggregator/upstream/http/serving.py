@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from aggregator.basics.descriptors import limit
 from aggregator.basics.frozen import frozen
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.http import Http
 from aggregator.upstream.http.admission import Admission
@@ -130,8 +130,10 @@ class Listener:
     def _is_everywhere(self) -> bool:
         return self.binding.host in _EVERYWHERE
 
-    async def serve(self, upstream: Upstream, stop: anyio.Event, parting: Parting) -> None:
-        """Serve clients until we are told to stop; say on parting what that waits for."""
+    async def serve(
+        self, upstream: Upstream, stop: anyio.Event, shutdown_notice: ShutdownNotice
+    ) -> None:
+        """Serve clients until we are told to stop; say meanwhile what that waits for."""
         access, look = self._access, self._look(upstream)
         site = Site(
             upstream,
@@ -179,7 +181,7 @@ class Listener:
                     if access.notice:
                         site.give_notice()
                         await anyio.sleep(access.notice)
-                    await site.drain(access.drain_time, parting)
+                    await site.drain(access.drain_time, shutdown_notice)
                 server.should_exit = True
 
     def _look(self, upstream: Upstream) -> Callable[[], Http]:

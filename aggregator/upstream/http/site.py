@@ -15,7 +15,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.config.http import Http
 from aggregator.records.metrics import CONTENT_TYPE, Metrics
 from aggregator.upstream.caller import PROFILE
@@ -152,10 +152,10 @@ class Site:
         """Have gateways know that we are about to leave, and serve those who still come."""
         self._is_leaving = True
 
-    async def drain(self, patience: float, parting: Parting) -> None:
+    async def drain(self, patience: float, shutdown_notice: ShutdownNotice) -> None:
         """Take nothing new, let what is under way come to its end, then hang up on the rest."""
         self._is_closing = True
-        await self.endpoint.under_way.drain(patience, parting)
+        await self.endpoint.under_way.drain(patience, shutdown_notice)
         for follower in tuple(self._followers):
             follower.cancel()
 

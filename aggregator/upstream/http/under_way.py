@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import anyio
 
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.basics.signals import Signal
 from aggregator.upstream.http.exchange import Stoppable
 from aggregator.upstream.http.pulse import Beating, Pulse
@@ -87,12 +87,12 @@ class UnderWay:
         if self._is_leaving:
             self._settled.send()
 
-    async def drain(self, patience: float, parting: Parting) -> None:
+    async def drain(self, patience: float, shutdown_notice: ShutdownNotice) -> None:
         """Let what is under way come to its end, then hang up on the rest."""
         self._is_leaving = True
         number = sum(not lasts for lasts in self._lasting.values())
         if number and patience:
-            parting.wait_for_calls(number, patience)
+            shutdown_notice.wait_for_calls(number, patience)
         with anyio.move_on_after(patience):
             while not all(self._lasting.values()):
                 await self._settled.wait()

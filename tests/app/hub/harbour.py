@@ -15,7 +15,7 @@ from typing import Any
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
 from aggregator.basics.eras import Era
-from aggregator.entry.dock import Dock, open_dock
+from aggregator.entry.hub_socket import HubSocket, open_hub_socket
 from tests.ends import await_ends
 from tests.patience import PATIENCE
 
@@ -197,9 +197,9 @@ class Harbour:
             cwd=ROOT,
         )
 
-    def dock(self, variables: Mapping[str, str] | None = None) -> Dock:
+    def hub_socket(self, variables: Mapping[str, str] | None = None) -> HubSocket:
         """Return where the hub of these clients is."""
-        return open_dock(variables or self.variables)
+        return open_hub_socket(variables or self.variables)
 
     def hubs(self) -> list[int]:
         """Return the hubs that there are for this runtime directory."""

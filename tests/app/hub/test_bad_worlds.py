@@ -14,8 +14,8 @@ from typing import Self
 
 import pytest
 
-from aggregator.entry import dock as docks
-from aggregator.entry.dock import LOG, SOCKET
+from aggregator.entry import hub_socket as hub_sockets
+from aggregator.entry.hub_socket import LOG, SOCKET
 from aggregator.entry.shim import (
     ACCEPTED,
     GO,
@@ -97,19 +97,19 @@ def test_a_path_that_only_this_process_can_follow_is_not_handed_over(
 
 
 def test_a_log_that_cannot_be_written_is_done_without(harbour: Harbour) -> None:
-    dock = harbour.dock()
-    Path(dock.log).mkdir()
-    dock.close()
+    hub_socket = harbour.hub_socket()
+    Path(hub_socket.log).mkdir()
+    hub_socket.close()
 
     assert not served_alone(harbour)
     assert len(harbour.hubs()) == 1
 
 
 def test_a_socket_that_nobody_listens_on_is_replaced(harbour: Harbour) -> None:
-    dock = harbour.dock()
+    hub_socket = harbour.hub_socket()
     with socket.socket(socket.AF_UNIX) as stale:
-        stale.bind(dock.address(dock.name + SOCKET))
-    dock.close()
+        stale.bind(hub_socket.address(hub_socket.name + SOCKET))
+    hub_socket.close()
 
     assert not served_alone(harbour)
     assert len(harbour.hubs()) == 1
@@ -147,9 +147,9 @@ def test_a_hub_that_hangs_is_not_waited_for(harbour: Harbour) -> None:
 def test_a_hub_whose_socket_is_gone_serves_its_clients_to_the_end(harbour: Harbour) -> None:
     first = harbour.client()
     (old,) = harbour.hubs()
-    dock = harbour.dock()
-    (Path(dock.path) / (dock.name + SOCKET)).unlink()
-    dock.close()
+    hub_socket = harbour.hub_socket()
+    (Path(hub_socket.path) / (hub_socket.name + SOCKET)).unlink()
+    hub_socket.close()
 
     second = harbour.client("modern")
 
@@ -164,9 +164,9 @@ def test_a_hub_whose_socket_is_gone_serves_its_clients_to_the_end(harbour: Harbo
 def test_another_version_has_another_socket(
     harbour: Harbour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = harbour.dock()
-    monkeypatch.setattr(docks, "__version__", "0.0.0")
-    theirs = harbour.dock()
+    ours = harbour.hub_socket()
+    monkeypatch.setattr(hub_sockets, "__version__", "0.0.0")
+    theirs = harbour.hub_socket()
     ours.close()
     theirs.close()
 
@@ -178,7 +178,7 @@ def test_whoever_finds_a_hub_of_another_version_is_refused(
     harbour: Harbour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harbour.client()
-    monkeypatch.setattr(docks, "__version__", "0.0.0")
+    monkeypatch.setattr(hub_sockets, "__version__", "0.0.0")
     words = hello(SERVE, str(harbour.config), "/", harbour.variables)
     with Handing(harbour) as handing:
         handing.connection.settimeout(PATIENCE)
@@ -194,11 +194,11 @@ class Handing:
         ours, theirs = os.pipe(), os.pipe()
         self.given = (ours[0], theirs[1], 2)
         self.input, self.output = ours[1], theirs[0]
-        dock = harbour.dock()
+        hub_socket = harbour.hub_socket()
         # The name is that of the hub which runs, whatever version we take ourselves for.
-        (name,) = (each for each in os.listdir(dock.path) if each.endswith(SOCKET))  # noqa: PTH208
-        connection = dock.connect(name)
-        dock.close()
+        (name,) = (each for each in os.listdir(hub_socket.path) if each.endswith(SOCKET))  # noqa: PTH208
+        connection = hub_socket.connect(name)
+        hub_socket.close()
         assert connection is not None
         self.connection = connection
 

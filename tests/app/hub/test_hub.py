@@ -12,10 +12,10 @@ import pytest
 from anyio import to_thread
 
 from aggregator.app.hub import hub as hubs
-from aggregator.app.hub import pier as piers
+from aggregator.app.hub import shared_fleet as fleets
 from aggregator.app.hub.hub import Hub
 from aggregator.config import Config, load_config
-from aggregator.entry import dock as docks
+from aggregator.entry import hub_socket as hub_sockets
 from aggregator.entry.shim import ACCEPTED, REFUSED, SERVE, STATUS, hello, send
 from tests.app.hub.harbour import Harbour
 from tests.patience import PATIENCE
@@ -27,40 +27,40 @@ async def test_a_hub_whose_program_is_gone_ends_in_good_order(
     harbour: Harbour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upgrade takes a program away before it puts the next one there."""
-    dock = harbour.dock()
-    lock = dock.lock()
+    hub_socket = harbour.hub_socket()
+    lock = hub_socket.lock()
     assert lock is not None
-    hub = Hub(dock, lambda _config: None)
-    monkeypatch.setattr(docks, "__file__", str(harbour.directory / "entry" / "dock.py"))
+    hub = Hub(hub_socket, lambda _config: None)
+    monkeypatch.setattr(hub_sockets, "__file__", str(harbour.directory / "entry" / "dock.py"))
 
     with anyio.fail_after(PATIENCE):
         await hub.run(lock)
 
-    assert dock.connect() is None
+    assert hub_socket.connect() is None
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(lock)
-    dock.close()
+    hub_socket.close()
 
 
 @asynccontextmanager
 async def running(harbour: Harbour) -> AsyncGenerator[Hub, None]:
     """Have a hub for the length of the block, which is to end by itself when told to."""
-    dock = harbour.dock()
-    lock = dock.lock()
+    hub_socket = harbour.hub_socket()
+    lock = hub_socket.lock()
     assert lock is not None
-    hub = Hub(dock, lambda _config: None)
+    hub = Hub(hub_socket, lambda _config: None)
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(hub.run, lock)
             await anyio.wait_all_tasks_blocked()
             yield hub
             hub.stop()
-    dock.close()
+    hub_socket.close()
 
 
 def come(harbour: Harbour, hub: Hub, kind: str = SERVE) -> _socket.socket:
     """Say that a client is there."""
-    connection = hub.dock.connect()
+    connection = hub.hub_socket.connect()
     assert connection is not None
     connection.settimeout(PATIENCE)
     send(connection, hello(kind, str(harbour.config), "/", harbour.variables))
@@ -78,8 +78,8 @@ async def test_a_client_that_is_yet_to_hand_over_its_streams_can_be_let_go(
     async with running(harbour) as hub:
         client = come(harbour, hub)
         assert await hear(client) == ACCEPTED
-        (pier,) = hub.piers
-        for session in pier.sessions:
+        (shared,) = hub.fleets
+        for session in shared.sessions:
             session.drop("the servers have ended")
         client.close()
 
@@ -136,14 +136,14 @@ async def test_a_client_whose_file_is_being_read_when_the_hub_stops_finds_anothe
         await to_thread.run_sync(reading.wait, PATIENCE)
         hub.stop()
         await anyio.wait_all_tasks_blocked()
-        next_lock = hub.dock.lock()
+        next_lock = hub.hub_socket.lock()
         may_read.set()
 
         assert next_lock is not None
         os.close(next_lock)
         assert await hear(client) == b""
         client.close()
-        assert not hub.piers
+        assert not hub.fleets
 
 
 async def test_what_is_fixed_when_servers_start_is_had_from_others(harbour: Harbour) -> None:
@@ -151,13 +151,13 @@ async def test_what_is_fixed_when_servers_start_is_had_from_others(harbour: Harb
     async with running(harbour) as hub:
         first = come(harbour, hub)
         assert await hear(first) == ACCEPTED
-        (old,) = hub.piers
+        (old,) = hub.fleets
         audit = {"file": str(harbour.directory / "audit.jsonl")}
         harbour.write({"servers": {}, "audit": audit})
         second = come(harbour, hub)
         assert await hear(second) == ACCEPTED
 
-        (new,) = (each for each in hub.piers if each is not old)
+        (new,) = (each for each in hub.fleets if each is not old)
         assert new.resolved.config.settings.audit is not None
         assert not old.is_open
         first.close()
@@ -178,7 +178,7 @@ async def test_a_file_that_takes_long_to_be_read_again_holds_up_nobody(
             may_read.wait(PATIENCE)
             return load_config(path, variables)
 
-        monkeypatch.setattr(piers, "load_config", load)
+        monkeypatch.setattr(fleets, "load_config", load)
         harbour.write({"servers": {}, "toolSearch": "auto"})
         second = come(harbour, hub)
         await to_thread.run_sync(reading.wait, PATIENCE)
@@ -187,6 +187,6 @@ async def test_a_file_that_takes_long_to_be_read_again_holds_up_nobody(
         assert await hear(other) == b"{"
         may_read.set()
         assert await hear(second) == ACCEPTED
-        assert len(hub.piers) == 1
+        assert len(hub.fleets) == 1
         for each in (first, second, other):
             each.close()

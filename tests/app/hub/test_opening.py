@@ -54,7 +54,7 @@ async def test_a_door_is_open_until_whoever_opened_it_leaves(
         listener.close()
 
         assert await to_thread.run_sync(answered, port) == 200
-        (fleet,) = report(hub.piers, hub.since, hub.dock.log)["fleets"]
+        (fleet,) = report(hub.fleets, hub.since, hub.hub_socket.log)["fleets"]
         assert [each["name"] for each in fleet["clients"]] == [
             f"clients over HTTP at 127.0.0.1:{port}"
         ]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from aggregator.entry.dock import SOCKET
+from aggregator.entry.hub_socket import SOCKET
 from tests.app.hub.harbour import ROOT, Harbour
 from tests.app.hub.test_bad_worlds import served_alone
 from tests.ends import await_ends
@@ -91,9 +91,9 @@ def test_a_hub_that_can_write_nothing_serves_all_the_same(harbour: Harbour) -> N
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="nobody else can become another user")
 def test_a_hub_of_another_user_is_not_spoken_to(harbour: Harbour) -> None:
-    dock = harbour.dock()
-    path = f"{dock.path}/{dock.name}{SOCKET}"
-    dock.close()
+    hub_socket = harbour.hub_socket()
+    path = f"{hub_socket.path}/{hub_socket.name}{SOCKET}"
+    hub_socket.close()
     command = [sys.executable, "-c", ANOTHERS, path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as listening:
         assert listening.stdout is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from aggregator.cli.spout import MAX_WAITING_BYTES, Spout, never_blocking
+from aggregator.cli.stderr_writer import MAX_WAITING_BYTES, StderrWriter, never_blocking
 
 LINE = b"x" * 999 + b"\n"
 PATIENCE = 20
@@ -50,7 +50,7 @@ def pipe() -> Iterator[Pipe]:
 
 def test_what_is_said_has_been_written_when_it_is_flushed(pipe: Pipe) -> None:
     with open(pipe.input, "w", encoding="ascii", errors="replace", closefd=False) as plain:
-        stream = never_blocking(plain, Spout(pipe.input))
+        stream = never_blocking(plain, StderrWriter(pipe.input))
 
         print("né", "a line", file=stream, flush=True)
 
@@ -60,13 +60,13 @@ def test_what_is_said_has_been_written_when_it_is_flushed(pipe: Pipe) -> None:
 def test_a_pipe_that_nobody_reads_holds_up_nobody_and_what_was_lost_is_told(
     pipe: Pipe,
 ) -> None:
-    spout, full = Spout(pipe.input), pipe.fill()
-    spout.never_wait()
+    writer, full = StderrWriter(pipe.input), pipe.fill()
+    writer.never_wait()
     told = b"5 lines were dropped here, as nobody read them\n"
     kept = MAX_WAITING_BYTES // len(LINE)
     for _ in range(kept + 5):
-        spout.write(LINE)
-        spout.flush()
+        writer.write(LINE)
+        writer.flush()
 
     pipe.read(full)
     assert pipe.read(kept * len(LINE)) == kept * LINE
@@ -74,20 +74,20 @@ def test_a_pipe_that_nobody_reads_holds_up_nobody_and_what_was_lost_is_told(
 
 
 def test_the_last_words_are_not_waited_for_where_nobody_reads_them(pipe: Pipe) -> None:
-    spout, full = Spout(pipe.input), pipe.fill()
-    spout.write(LINE)
-    spout.drain()
+    writer, full = StderrWriter(pipe.input), pipe.fill()
+    writer.write(LINE)
+    writer.drain()
 
     pipe.read(full)
     assert pipe.read(len(LINE)) == LINE
 
 
 def test_a_pipe_that_another_program_has_made_non_blocking_loses_nothing(pipe: Pipe) -> None:
-    spout, full = Spout(pipe.input), pipe.fill()
+    writer, full = StderrWriter(pipe.input), pipe.fill()
     os.set_blocking(pipe.input, False)
-    spout.never_wait()
+    writer.never_wait()
     for _ in range(10):
-        spout.write(LINE)
+        writer.write(LINE)
 
     pipe.read(full)
     assert pipe.read(10 * len(LINE)) == 10 * LINE
@@ -96,11 +96,11 @@ def test_a_pipe_that_another_program_has_made_non_blocking_loses_nothing(pipe: P
 def test_a_pipe_whose_reader_has_gone_takes_everything() -> None:
     output, written = os.pipe()
     os.close(output)
-    spout = Spout(written)
+    writer = StderrWriter(written)
     for _ in range(2 * MAX_WAITING_BYTES // len(LINE)):
-        spout.write(LINE)
-        spout.flush()
-    spout.drain()
+        writer.write(LINE)
+        writer.flush()
+    writer.drain()
     os.close(written)
 
 
@@ -110,12 +110,12 @@ def test_a_thread_that_cannot_be_started_loses_nothing(
     def refuse(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    spout = Spout(pipe.input)
-    spout.never_wait()
+    writer = StderrWriter(pipe.input)
+    writer.never_wait()
     with monkeypatch.context() as world:
         world.setattr(threading.Thread, "start", refuse)
-        spout.write(b"first\n")
-    spout.write(b"second\n")
+        writer.write(b"first\n")
+    writer.write(b"second\n")
 
     assert pipe.read(13) == b"first\nsecond\n"
 
@@ -126,7 +126,7 @@ SCRIPT = f"""
 import sys
 from aggregator.cli.environment import Environment
 environment = Environment.of_process()
-environment.spout.never_wait()
+environment.writer.never_wait()
 for number in range({SAID}):
     environment.note(f"line {{number:090}}")
 raise SystemExit("the end")

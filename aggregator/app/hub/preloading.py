@@ -28,7 +28,7 @@ MODULES = (
 """What is loaded late elsewhere, so that a start is quick."""
 
 
-def lay_in() -> None:
+def preload() -> None:
     """Load all of it that is installed."""
     for name in MODULES:
         with suppress(ImportError):

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from aggregator.basics.parting import Parting
+from aggregator.basics.shutdown_notice import ShutdownNotice
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ def test_what_ends_a_wait_at_once_is_what_was_done_before(
     told: signal.Signals | None, step: str
 ) -> None:
     said: list[str] = []
-    parting = Parting(said.append)
+    shutdown_notice = ShutdownNotice(said.append)
     if told is not None:
-        parting.told_by(told)
+        shutdown_notice.told_by(told)
 
-    parting.wait_for_calls(2, 20.0)
-    parting.wait_for_servers(["a", "b", "c", "d"])
+    shutdown_notice.wait_for_calls(2, 20.0)
+    shutdown_notice.wait_for_servers(["a", "b", "c", "d"])
 
     assert said == [
         f"waiting up to 20 s for 2 calls{step}",

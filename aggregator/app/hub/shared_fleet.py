@@ -43,11 +43,11 @@ class Launch(Protocol):
         ...
 
 
-class PierClosedError(Exception):
+class SharedFleetClosedError(Exception):
     """The servers have ended before a client could use them."""
 
 
-class Pier:
+class SharedFleet:
     """A fleet that runs for as long as somebody uses it, and a while longer."""
 
     def __init__(self, resolved: Resolved, expect: Expect, launch: Launch = running_fleet) -> None:
@@ -96,7 +96,7 @@ class Pier:
         """
         while self._upstream is None:
             if not self.is_open:
-                raise PierClosedError
+                raise SharedFleetClosedError
             await self._changed.wait()
         return self._upstream
 

@@ -17,11 +17,11 @@ HANDED = 3
 _LENGTH = 4
 
 
-class LineError(Exception):
+class HubConnectionError(Exception):
     """What came is not what a client sends, or did not come whole."""
 
 
-class Line:
+class HubConnection:
     """One connection that never blocks."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -41,7 +41,7 @@ class Line:
             received += await self._some()
         size = int.from_bytes(received[:_LENGTH], "big")
         if size > MAX_HELLO:
-            raise LineError("it says too much")
+            raise HubConnectionError("it says too much")
         while len(received) < _LENGTH + size:
             received += await self._some()
         return bytes(received[_LENGTH:])
@@ -61,12 +61,12 @@ class Line:
             except BlockingIOError:
                 await anyio.wait_readable(self._connection)
             except OSError as error:
-                raise LineError(str(error)) from None
+                raise HubConnectionError(str(error)) from None
         for level, kind, content in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 self.descriptors.extend(_received(content))
         if word != GO or len(self.descriptors) != HANDED:
-            raise LineError("its streams were not handed over")
+            raise HubConnectionError("its streams were not handed over")
 
     async def take(self) -> int | None:
         """Return the next byte, or nothing once the other side has gone."""
@@ -116,10 +116,10 @@ class Line:
             except BlockingIOError:
                 await anyio.wait_readable(self._connection)
             except OSError as error:
-                raise LineError(str(error)) from None
+                raise HubConnectionError(str(error)) from None
             else:
                 if not data:
-                    raise LineError("it was cut short")
+                    raise HubConnectionError("it was cut short")
                 return data
 
 

@@ -26,7 +26,7 @@ LAST_PATIENCE = 5.0
 LOSS = "%d lines were dropped here, as nobody read them"
 
 
-class Spout(RawIOBase):
+class StderrWriter(RawIOBase):
     """Takes what is to be written to a descriptor, and drops what cannot wait any more."""
 
     def __init__(self, descriptor: int) -> None:
@@ -147,6 +147,6 @@ def _written(descriptor: int, lines: bytes) -> int:
         return len(lines)
 
 
-def never_blocking(stream: TextIO, spout: Spout) -> TextIO:
-    """Return a stream that writes what another would have through a spout."""
-    return TextIOWrapper(spout, stream.encoding, stream.errors, line_buffering=True)
+def never_blocking(stream: TextIO, writer: StderrWriter) -> TextIO:
+    """Return a stream that writes what another would have through a writer."""
+    return TextIOWrapper(writer, stream.encoding, stream.errors, line_buffering=True)

@@ -8,7 +8,7 @@ NAMED = 3
 BY_HAND = "Ctrl-C again"
 
 
-class Parting:
+class ShutdownNotice:
     """Tells whoever stops us what keeps us, and how it ends at once."""
 
     def __init__(self, say: Callable[[str], None]) -> None:

@@ -29,11 +29,11 @@ SOCKET, LOCK, LOG = ".sock", ".lock", ".log"
 """How the names of what belongs to one hub end."""
 
 
-class DockError(Exception):
+class HubSocketError(Exception):
     """There is no place where a hub could be met safely."""
 
 
-class Dock:
+class HubSocket:
     """The open directory, and the names in it that are this program's."""
 
     def __init__(self, path: str, descriptor: int, name: str) -> None:
@@ -53,7 +53,7 @@ class Dock:
             return f"/proc/self/fd/{self.descriptor}/{name}"
         path = f"{self.path}/{name}"
         if len(os.fsencode(path)) > MAX_PATH:
-            raise DockError(f"`{self.path}` is too long a path for a socket")
+            raise HubSocketError(f"`{self.path}` is too long a path for a socket")
         return path
 
     def connect(self, name: str | None = None) -> _socket.socket | None:
@@ -70,7 +70,7 @@ class Dock:
             return None
         if peer(connection)[1] != os.geteuid():
             connection.close()
-            raise DockError(f"the hub in `{self.path}` is another user's")
+            raise HubSocketError(f"the hub in `{self.path}` is another user's")
         return connection
 
     def lock(self) -> int | None:
@@ -89,7 +89,7 @@ class Dock:
         os.close(self.descriptor)
 
 
-def open_dock(environ: Mapping[str, str]) -> Dock:
+def open_hub_socket(environ: Mapping[str, str]) -> HubSocket:
     """Return where this person's hub is, or is to be.
 
     Raises:
@@ -102,16 +102,16 @@ def open_dock(environ: Mapping[str, str]) -> Dock:
         except FileExistsError:
             raise
         except OSError as error:
-            raise DockError(f"`{path}` cannot be made: {error.strerror}") from None
+            raise HubSocketError(f"`{path}` cannot be made: {error.strerror}") from None
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise DockError(f"`{path}` is not a directory of ours: {error.strerror}") from None
+        raise HubSocketError(f"`{path}` is not a directory of ours: {error.strerror}") from None
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
         os.close(descriptor)
-        raise DockError(f"`{path}` is open to other users")
-    return Dock(path, descriptor, f"hub-{crc32(identity().encode('utf-8', 'replace')):08x}")
+        raise HubSocketError(f"`{path}` is open to other users")
+    return HubSocket(path, descriptor, f"hub-{crc32(identity().encode('utf-8', 'replace')):08x}")
 
 
 def directory(environ: Mapping[str, str]) -> str:
