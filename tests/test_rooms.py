@@ -51,7 +51,7 @@ CHANGED_IN_PLACE = {
     "config.yaml_document: mapping": "what a branch weighs is summed up as it is read",
     "downstream.http.post: message": "one just decoded, that gets the number of its request",
     "downstream.http.post: self._place": "where a stream was left",
-    "downstream.http.trips: answer": "one just decoded, that gets the number of its request",
+    "downstream.http.round_trips: answer": "one just decoded, that gets the number of its request",
     "downstream.login.interview: client": "how the SDK is told what a client that it has can prove",
     "downstream.login.interview: response": "one just made, that gets the request it answers",
     "downstream.listening: stream": "how a stream ended",

@@ -23,7 +23,7 @@ from aggregator.config import Config
 from aggregator.downstream.login.home import login_home
 from aggregator.downstream.processors import processors, share_of_one
 from aggregator.downstream.reach import way_to
-from aggregator.downstream.slipway import PLACES_EACH, Slipway
+from aggregator.downstream.start_queue import PLACES_EACH, StartQueue
 from aggregator.downstream.stdio.watchdog import Watchdog
 from aggregator.entry.ahead import Herald, Lead
 from aggregator.entry.shim import has_terminal
@@ -183,7 +183,7 @@ async def running_fleet(
         memory = open_memory(variables, enabled=settings.state, on_news=news.send)
         state = state_path(variables) if settings.state else None
         # To forget them is nothing that `state: false` asks for: they are not what was learned.
-        logins = login_home(variables, config.path, replica.succession)
+        logins = login_home(variables, config.path, replica.shared_renewal)
         meaning = open_meaning(state, wanted=settings.semantic)
         audience = Audience(is_shared=is_shared)
         last_known = open_last_known(state_path(variables), config)
@@ -199,7 +199,7 @@ async def running_fleet(
             lock=lock_path(config.path),
             last_known=last_known,
             stream=Stream(tracer),
-            slipway=Slipway(PLACES_EACH * processors(), share_of_one, is_open=False),
+            start_queue=StartQueue(PLACES_EACH * processors(), share_of_one, is_open=False),
             is_shared=is_shared,
         )
         if settings.audit is not None:

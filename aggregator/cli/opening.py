@@ -107,7 +107,7 @@ def owners(subject: str, config: Config, there: str = "") -> list[str]:
     found = [
         server
         for name, server in config.servers.items()
-        if meant == name.casefold() or meant.startswith(_beginnings(name, server.prefix))
+        if meant == name.casefold() or meant.startswith(_known_head(name, server.prefix))
     ]
     for server in found:
         if not server.enabled:
@@ -186,6 +186,6 @@ def chosen(names: Sequence[str], known: Collection[str], there: str = "") -> lis
     return list(dict.fromkeys(names))
 
 
-def _beginnings(name: str, prefix: str) -> tuple[str, ...]:
+def _known_head(name: str, prefix: str) -> tuple[str, ...]:
     leads = {name.casefold(), prefix.casefold()} - {""}
     return tuple(f"{lead}{separator}" for lead in leads for separator in SEPARATORS)

@@ -8,7 +8,7 @@ import anyio
 from aggregator.basics.signals import Signal
 from aggregator.downstream.deadlines import OVERDUE
 from aggregator.downstream.failure import Failure
-from aggregator.downstream.slipway import Berth
+from aggregator.downstream.start_queue import Ticket
 from aggregator.downstream.transport import Remedy, Transport
 
 LOOK = 1.0
@@ -20,10 +20,10 @@ LONGEST = 4
 class Attempt:
     """What is known of a connection until it is over."""
 
-    def __init__(self, seconds: float, berth: Berth) -> None:
+    def __init__(self, seconds: float, ticket: Ticket) -> None:
         self._began = anyio.current_time()
         self._seconds = seconds
-        self._berth = berth
+        self._ticket = ticket
         self._shared = 0.0
         """Seconds of those that have gone by in which others had the processor."""
         self._changed = Signal()
@@ -65,9 +65,9 @@ class Attempt:
     def _share(self, seconds: float) -> None:
         """Take note of how much of some seconds was not the server's."""
         most = (LONGEST - 1) * self._seconds - self._shared
-        others = max(0.0, min(most, seconds * (1 - self._berth.share())))
+        others = max(0.0, min(most, seconds * (1 - self._ticket.share())))
         self._shared += others
-        self._berth.lose(others)
+        self._ticket.lose(others)
 
     def connected(self, transport: Transport) -> None:
         """Take note of what carries the messages: its last words are known only at its end."""

@@ -10,8 +10,8 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject
+from aggregator.downstream.call_slots import Party
 from aggregator.downstream.deadlines import Patience
-from aggregator.downstream.places import Party
 
 Notify = Callable[[str, JsonObject], None]
 """Has a client told something, `(method, params)`, in its own time."""

@@ -15,11 +15,11 @@ from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Envelope, Mirrored, Params
 from aggregator.downstream.exchange import Exchange, Waiting
+from aggregator.downstream.incoming import KINDS, Answer, Incoming, LinkEvents
 from aggregator.downstream.inflight import ClientCall
 from aggregator.downstream.introduction import LinkLostError, Ourselves, introduce
 from aggregator.downstream.peer import Peer
 from aggregator.downstream.questions import without_questions
-from aggregator.downstream.reception import KINDS, Answer, LinkEvents, Reception
 from aggregator.downstream.transport import ConnectionClosedError, Transport, UndeliveredError
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -35,11 +35,11 @@ class Link:
     """An open connection to one server."""
 
     def __init__(
-        self, exchange: Exchange, peer: Peer, reception: Reception, identity: JsonObject
+        self, exchange: Exchange, peer: Peer, incoming: Incoming, identity: JsonObject
     ) -> None:
         self._exchange = exchange
-        self._in_flight = reception.in_flight
-        self._listening = reception.listening
+        self._in_flight = incoming.in_flight
+        self._listening = incoming.listening
         self._envelope = Envelope(peer.protocol_version, identity)
         self._level: str | None = None
         self.peer = peer
@@ -191,12 +191,12 @@ async def open_link(
         MCPError: The server answered with an error.
         UndeliveredError: The transport could not get an answer.
     """
-    exchange, reception = Exchange(transport, server), Reception(events, answer)
+    exchange, incoming = Exchange(transport, server), Incoming(events, answer)
     async with anyio.create_task_group() as group:
-        await group.start(exchange.run, reception)
+        await group.start(exchange.run, incoming)
         try:
             peer = await introduce(exchange, ours, era)
-            link = Link(exchange, peer, reception, ours.identity)
+            link = Link(exchange, peer, incoming, ours.identity)
             if peer.era == "modern":
                 group.start_soon(link.listen)
                 await link.until_heard()

@@ -17,7 +17,7 @@ from aggregator.downstream.need import Need
 from aggregator.downstream.news import LinkNews
 from aggregator.downstream.requests import Requests
 from aggregator.downstream.review import reviewing
-from aggregator.downstream.standing import Standing
+from aggregator.downstream.status import ServerStatus
 from aggregator.secrecy import Redaction
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Following:
         news: LinkNews,
         *,
         configured: Callable[[], ServerConfig],
-        standing: Standing,
+        status: ServerStatus,
         requests: Requests,
         need: Need,
     ) -> None:
@@ -45,7 +45,7 @@ class Following:
         self._news = news
         self._configured = configured
         """Returns the server as it is configured by now."""
-        self._standing = standing
+        self._status = status
         self._requests = requests
         self._need = need
         self._is_due = False
@@ -75,7 +75,7 @@ class Following:
 
     async def _list(self, kinds: Collection[str]) -> bool:
         """List these kinds and report what differs; say whether anything does."""
-        server, state = self._configured(), self._standing.ready or Ready()
+        server, state = self._configured(), self._status.ready or Ready()
         for kind in kinds:
             known = Inventory(state, self._requests.mirrored)
             inventory = await _list_anew(self._configured(), self._link, known, kind)
@@ -84,11 +84,11 @@ class Following:
         while server is not self._configured():
             server = self._configured()
             state = await in_turns(reviewing(server, state))
-        before = self._standing.ready or state
+        before = self._status.ready or state
         is_over = self._requests.link is not self._link
         if is_over or replace(state, since=before.since) == before:
             return False
-        self._standing.offer(state)
+        self._status.offer(state)
         self._need.look()
         return True
 

@@ -7,18 +7,18 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from aggregator.config import ServerConfig
+from aggregator.downstream.call_slots import CallSlots
 from aggregator.downstream.deadlines import Deadlines, Ending, Patience
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
+from aggregator.downstream.era_choice import EraChoice
 from aggregator.downstream.exchange import REQUEST_FAILURES
 from aggregator.downstream.failure import Failure, undelivered
 from aggregator.downstream.inflight import Caller, ClientCall
 from aggregator.downstream.link import Link
 from aggregator.downstream.need import Need
-from aggregator.downstream.places import Places
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.sent import Sent, Settled
-from aggregator.downstream.standing import Standing
-from aggregator.downstream.tongue import Tongue
+from aggregator.downstream.status import ServerStatus
 from aggregator.downstream.transport import UndeliveredError
 from aggregator.errors import (
     BusyError,
@@ -39,20 +39,20 @@ class Requests:
         self,
         server: ServerConfig,
         *,
-        standing: Standing,
+        status: ServerStatus,
         need: Need,
-        tongue: Tongue,
+        era_choice: EraChoice,
         questions: Questions,
         part: Callable[[Link, str], None],
     ) -> None:
         self._server = server
-        self._standing = standing
+        self._status = status
         self._need = need
-        self._tongue = tongue
+        self._era_choice = era_choice
         self._questions = questions
         self._part = part
         """Ends a connection on which nothing is under way, for a reason."""
-        self._places = Places(server.max_in_flight, server.max_queued)
+        self._places = CallSlots(server.max_in_flight, server.max_queued)
         self.link: Link | None = None
         """What they are sent by now."""
         self.mirrored = NOTHING_MIRRORED
@@ -160,7 +160,7 @@ class Requests:
         """
         link, server = self.link, self._server
         if link is None:
-            raise ServerUnavailableError(server.name, self._standing.reason)
+            raise ServerUnavailableError(server.name, self._status.reason)
         if self._places.turns_away(caller.party):
             raise BusyError(server.name)
         scope = anyio.CancelScope()
@@ -210,7 +210,7 @@ class Requests:
                 self._check_era(link, error.message)
                 self._questions.note_refusal(error, caller)
             case UndeliveredError():
-                raise undelivered(name, error.undelivered, self._standing.redact) from error
+                raise undelivered(name, error.undelivered, self._status.redact) from error
             case _:
                 await link.until_ended()
                 raise ServerLostError(name, self._end_of(link)) from error
@@ -238,7 +238,7 @@ class Requests:
     def _end_of(self, link: Link) -> str:
         """Say how a link came to its end, with what its server said last."""
         end = Failure(link.fault or link.transport.describe_end())
-        return self._standing.redact(end.with_words(link.transport.last_words()).reason)
+        return self._status.redact(end.with_words(link.transport.last_words()).reason)
 
     def _leave(self) -> None:
         """Count one request less."""
@@ -252,7 +252,7 @@ class Requests:
         Raises:
             WrongEraError: It is one.
         """
-        if self._tongue.misses_questions(link.peer.era, outcome):
+        if self._era_choice.misses_questions(link.peer.era, outcome):
             # A process holds what calls have made of it; elsewhere, this era has no state.
             is_fresh = self._server.type != "stdio" or not self._answered
             self._is_outdated = self._is_outdated or is_fresh

@@ -11,8 +11,8 @@ import anyio
 
 from aggregator.catalog import NOTHING_BESIDES, Ready
 from aggregator.config import ServerConfig
-from aggregator.downstream.absence import Absence
 from aggregator.downstream.attempt import Attempt
+from aggregator.downstream.era_choice import EraChoice
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.failure import (
     FAILURES,
@@ -27,14 +27,14 @@ from aggregator.downstream.inventory import Inventory, list_tools
 from aggregator.downstream.link import Link, open_link
 from aggregator.downstream.need import Need
 from aggregator.downstream.news import LinkNews, ServerEvents
+from aggregator.downstream.outage import Outage
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.relisting import Following
 from aggregator.downstream.requests import Requests
 from aggregator.downstream.review import Review, reviewed
-from aggregator.downstream.slipway import Berth, Slipway, Start
-from aggregator.downstream.standing import Standing
+from aggregator.downstream.start_queue import Start, StartQueue, Ticket
+from aggregator.downstream.status import ServerStatus
 from aggregator.downstream.subscribing import Subscribing
-from aggregator.downstream.tongue import Tongue
 from aggregator.downstream.transport import Connect
 from aggregator.names import ServerName
 
@@ -55,31 +55,31 @@ class Downstream:
         jitter: Callable[[], float],
         watched: frozenset[str] = frozenset(),
         known: Ready | None = None,
-        berth: Berth | None = None,
+        ticket: Ticket | None = None,
     ) -> None:
         self._server = server
         self._connect = connect
         self._events = events
         self._ours = ours
         self._questions = Questions(server.name, events.asked)
-        self._tongue = Tongue(server, eras)
+        self._era_choice = EraChoice(server, eras)
         self._subscribing = Subscribing(server, watched)
-        self._standing = Standing(server, events, known)
+        self._status = ServerStatus(server, events, known)
         self._need = Need()
-        self._absence = Absence(
-            lambda: self._server, self._standing, self._need, self._subscribing, jitter
+        self._outage = Outage(
+            lambda: self._server, self._status, self._need, self._subscribing, jitter
         )
         self._requests = Requests(
             server,
-            standing=self._standing,
+            status=self._status,
             need=self._need,
-            tongue=self._tongue,
+            era_choice=self._era_choice,
             questions=self._questions,
             part=self._part,
         )
         self._current: Attempt | None = None
         self._following: Following | None = None
-        self._berth = berth or Slipway(1).berth()
+        self._ticket = ticket or StartQueue(1).ticket()
 
     @property
     def name(self) -> ServerName:
@@ -100,7 +100,7 @@ class Downstream:
     @property
     def offered(self) -> Ready | None:
         """What it offers, or did when that was last known."""
-        return self._standing.ready
+        return self._status.ready
 
     @property
     def last_use(self) -> float:
@@ -110,17 +110,17 @@ class Downstream:
     @property
     def vain_attempts(self) -> int:
         """How often in a row it has failed to become ready."""
-        return self._absence.vain_attempts
+        return self._outage.vain_attempts
 
     @property
     def is_queued(self) -> bool:
         """Whether it is to start, and it is not its turn yet."""
-        return self._berth.is_queued
+        return self._ticket.is_queued
 
     @property
     def lost_time(self) -> float:
         """Seconds, in all, in which it was to start and could not: others had their turn."""
-        return self._berth.lost
+        return self._ticket.lost
 
     def reconfigure(self, server: ServerConfig, known: Review | None = None) -> None:
         """Treat the same process, or the same address, as another configuration says."""
@@ -130,19 +130,19 @@ class Downstream:
         if self._current is not None:
             self._current.allow(server.connect_timeout)
         # What it forbids holds at once; what it allows anew only the server can tell.
-        offered = self._standing.ready
+        offered = self._status.ready
         ready = reviewed(server, offered, known) if offered else None
         self._need.look()
         if ready is None or self._following is None:
-            self._standing.know(ready)
+            self._status.know(ready)
             if self._need.is_resting and ready is not None and self._need.is_lazy(server):
-                self._standing.rest()
+                self._status.rest()
                 return
             if ready is not None:
-                self._standing.wait()
+                self._status.wait()
             self.wake()
             return
-        self._standing.offer(ready)
+        self._status.offer(ready)
         self._following.review()
 
     async def run(self) -> None:
@@ -154,14 +154,14 @@ class Downstream:
     async def _keep(self) -> None:
         while True:
             await self._need.until_needed()
-            self._absence.wait()
+            self._outage.wait()
             failure = await self._live()
             if self._need.is_visited:
                 # Nobody has asked for it, and what it offered is known as before.
                 logger.info("could not be asked what it offers: %s", failure.reason)
-                self._absence.rest()
+                self._outage.rest()
             if not self._need.is_resting:
-                await self._absence.recover(failure)
+                await self._outage.recover(failure)
 
     def wake(self) -> None:
         """Cut short a wait for the next attempt, because somebody needs the server now."""
@@ -171,7 +171,7 @@ class Downstream:
     def awaited(self) -> Generator[None]:
         """Keep the server for the length of the block, since somebody waits to use it."""
         self._need.enter()
-        self._berth.look()
+        self._ticket.look()
         try:
             yield
         finally:
@@ -184,13 +184,13 @@ class Downstream:
 
     def recall(self, known: Ready, *, is_current: bool) -> None:
         """Take note, before it runs, of all that it offered in another run."""
-        self._standing.know(known)
+        self._status.know(known)
         if self._need.recall(self._server, is_current=is_current):
-            self._absence.rest()
+            self._outage.rest()
 
     def silence(self) -> None:
         """Report nothing more, since somebody else has the name now, or nobody."""
-        self._standing.silence()
+        self._status.silence()
         self._need.end_visit()
 
     async def retire(self, patience: float) -> None:
@@ -233,7 +233,7 @@ class Downstream:
     def _part(self, link: Link, reason: str) -> None:
         """End a connection on which nothing is under way; who calls from here on waits."""
         self._close()
-        self._standing.leave(reason, self._absence.until)
+        self._status.leave(reason, self._outage.until)
         link.give_up(reason)
 
     def _close(self) -> None:
@@ -246,9 +246,9 @@ class Downstream:
         if self._server.problem is not None:
             return Failure(self._server.problem, is_hopeless=True)
         came = anyio.current_time()
-        async with self._berth.taken(self._urgency) as start:
+        async with self._ticket.taken(self._urgency) as start:
             if anyio.current_time() > came:
-                self._absence.wait()
+                self._outage.wait()
             return await self._connected(start)
 
     def _urgency(self) -> int:
@@ -259,7 +259,7 @@ class Downstream:
 
     async def _connected(self, start: Start) -> Failure:
         """Connect, make way for others as soon as it is ready, and return what ended it."""
-        attempt = self._current = Attempt(self._server.connect_timeout, self._berth)
+        attempt = self._current = Attempt(self._server.connect_timeout, self._ticket)
         failure = Failure("it is gone")
         try:
             async with anyio.create_task_group() as group:
@@ -271,7 +271,7 @@ class Downstream:
         except* Exception as bugs:  # noqa: BLE001 - the boundary between one server and all others
             failure = log_bug(self.name, bugs)
         failure = attempt.complete(failure)
-        return replace(failure, reason=self._standing.redact(failure.reason))
+        return replace(failure, reason=self._status.redact(failure.reason))
 
     async def _attempt(self, attempt: Attempt, start: Start) -> Failure:
         news = LinkNews(self.name, self._events, self._questions)
@@ -282,14 +282,14 @@ class Downstream:
                 async with open_link(
                     transport,
                     ours=self._ours,
-                    era=self._tongue.era,
+                    era=self._era_choice.era,
                     events=news,
                     answer=self._questions.answer,
                     server=self.name,
                 ) as link:
-                    self._tongue.met(link.peer.era)
+                    self._era_choice.met(link.peer.era)
                     news.open()
-                    server, known = self._server, self._standing.ready
+                    server, known = self._server, self._status.ready
                     offered = known.offers if known else NOTHING_BESIDES
                     inventory = await list_tools(server, link, offered)
                     attempt.became_ready()
@@ -310,12 +310,12 @@ class Downstream:
             link,
             news,
             configured=lambda: self._server,
-            standing=self._standing,
+            status=self._status,
             requests=self._requests,
             need=self._need,
         )
         self._need.stir()
-        self._standing.offer(inventory.state)
+        self._status.offer(inventory.state)
         if listed is not self._server:
             self.reconfigure(self._server)
         try:
@@ -331,8 +331,8 @@ class Downstream:
             return Failure("nobody needs it", ready_for=ready_for)
         self._need.forget_calls()
         # To close what is left of it takes a while; who calls meanwhile has to wait for the next.
-        reason = self._standing.redact(link.fault or link.transport.describe_end())
-        self._standing.leave(reason, self._absence.until)
+        reason = self._status.redact(link.fault or link.transport.describe_end())
+        self._status.leave(reason, self._outage.until)
         return Failure(reason, ready_for=ready_for)
 
     async def _end_unused(self, link: Link) -> None:
@@ -340,13 +340,13 @@ class Downstream:
         await self._need.until_unused(self._patience)
         logger.info("stopped, since nobody needs it", extra={"server": self.name})
         self._close()
-        self._absence.rest()
+        self._outage.rest()
         link.give_up("nobody needs it")
 
     def _patience(self) -> float:
         """Return how long the server is kept without being used, as things are now."""
         is_watched = self._subscribing.is_needed
-        offered = self._standing.ready or Ready()
+        offered = self._status.ready or Ready()
         return inf if is_watched else self._need.patience(self._server, offered)
 
     async def _follow(self, link: Link, following: Following) -> None:
@@ -356,9 +356,9 @@ class Downstream:
 
     def _explain(self, error: Exception) -> Failure:
         """Say in words what stood in the way, and doubt the era that the server was taken for."""
-        self._tongue.doubt(error)
+        self._era_choice.doubt(error)
         return explain(error, self._server.connect_timeout)
 
     def __repr__(self) -> str:
-        link = self._requests.link or self._standing.reason or "starting"
+        link = self._requests.link or self._status.reason or "starting"
         return f"<Downstream {self.name} {link} {self._need.requests} requested>"

@@ -18,8 +18,8 @@ from aggregator.basics.json import JsonObject
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Failed, Pending, Ready, ServerState
 from aggregator.config import IDLE_TIMEOUT, ServerConfig
+from aggregator.downstream.call_slots import Party, Taken
 from aggregator.downstream.news import ServerEvents
-from aggregator.downstream.places import Held, Party
 from aggregator.downstream.server import Downstream
 from aggregator.errors import CrowdedError, ServerUnavailableError
 from aggregator.fleet.awaiting import until_ready
@@ -200,7 +200,7 @@ class Cabins:
         self._listed = listed
         """Told what a server offers, as one of its processes says."""
         self._taken: dict[tuple[ServerName, Hashable], Cabin] = {}
-        self._held = Held()
+        self._held = Taken()
         self._begun: list[Cabin] = []
         self._ended: list[Cabin] = []
         self._drained: list[Cabin] = []

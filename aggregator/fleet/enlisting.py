@@ -8,7 +8,7 @@ from aggregator.downstream.eras import Eras
 from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.news import ServerEvents
 from aggregator.downstream.server import Downstream
-from aggregator.downstream.slipway import Slipway
+from aggregator.downstream.start_queue import StartQueue
 from aggregator.downstream.transport import Connect
 
 
@@ -22,13 +22,13 @@ class Enlisting:
         *,
         eras: Eras,
         jitter: Callable[[], float],
-        slipway: Slipway,
+        start_queue: StartQueue,
     ) -> None:
         self._connect = connect
         self._identity = identity
         self._eras = eras
         self._jitter = jitter
-        self._slipway = slipway
+        self._start_queue = start_queue
 
     def __call__(
         self,
@@ -46,5 +46,5 @@ class Enlisting:
             eras=self._eras,
             jitter=self._jitter,
             watched=watched,
-            berth=self._slipway.berth(is_heavy=server.type == "stdio"),
+            ticket=self._start_queue.ticket(is_heavy=server.type == "stdio"),
         )

@@ -30,7 +30,7 @@ from aggregator.downstream.eras import Eras
 from aggregator.downstream.questions import joint
 from aggregator.downstream.review import NO_REVIEWS, Reviews
 from aggregator.downstream.server import Downstream
-from aggregator.downstream.slipway import Slipway
+from aggregator.downstream.start_queue import StartQueue
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.annex import Annex
@@ -82,7 +82,7 @@ class Fleet:
         lock: Path | None = None,
         last_known: LastKnown | None = None,
         stream: Stream | None = None,
-        slipway: Slipway | None = None,
+        start_queue: StartQueue | None = None,
         is_shared: bool = False,
     ) -> None:
         self._recalling = Recalling(last_known or LastKnown(None))
@@ -120,10 +120,12 @@ class Fleet:
         self._unreachable: dict[ServerName, str] = {}
         self._watched: dict[ServerName, frozenset[str]] = {}
         self._events = events or NoEvents()
-        self._slipway = slipway or Slipway(STARTING_AT_ONCE)
+        self._start_queue = start_queue or StartQueue(STARTING_AT_ONCE)
         self._is_shared = is_shared
         eras = Eras(memory or NoMemory())
-        self._enlist = Enlisting(connect, identity, eras=eras, jitter=jitter, slipway=self._slipway)
+        self._enlist = Enlisting(
+            connect, identity, eras=eras, jitter=jitter, start_queue=self._start_queue
+        )
         self.cabins = Cabins(self._enlist, self._note_listed, self._own)
         """The processes that clients have to themselves."""
         self._crew = Crew(self._recruit, self._recalling.tell_rest)
@@ -211,7 +213,7 @@ class Fleet:
 
     def hasten(self) -> None:
         """Start servers side by side from here on."""
-        self._slipway.open()
+        self._start_queue.open()
 
     def reconfigure(self, config: Config, reviews: Reviews = NO_REVIEWS) -> None:
         """Go over to another configuration, replacing only the servers that it makes others."""

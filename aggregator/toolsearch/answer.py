@@ -254,9 +254,9 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
     awaited = (state for state in states if isinstance(state, Pending) and not state.known)
     if not any(state.phase == "starting" for state in awaited):
         # Most tools are described in it.
-        tongue = "" if result.query.text.isascii() else ", also in English"
+        era_choice = "" if result.query.text.isascii() else ", also in English"
         instead = f'"server:<name>" for all tools of one of: {servers}'
-        yield f"Try other or fewer words{tongue}, or {instead}."
+        yield f"Try other or fewer words{era_choice}, or {instead}."
 
 
 def _no_match(query: Query, view: View) -> str:

@@ -345,7 +345,7 @@ def _begun(text: str, view: View) -> tuple[ToolEntry, ...]:
     if not any(rest[1:]) and whole in view.catalog.plainly:
         return ()
     # A client puts the name it knows us by before ours.
-    beginnings = [folded("__".join(each)) for each in (rest, rest[1:])]
+    known_head = [folded("__".join(each)) for each in (rest, rest[1:])]
     known = view.catalog.entries
     found = (
         [
@@ -354,7 +354,7 @@ def _begun(text: str, view: View) -> tuple[ToolEntry, ...]:
             # Most names are told by their first letter.
             if name[:1].lower() == each[0] and name.lower().replace("__", "_").startswith(each)
         ]
-        for each in beginnings
+        for each in known_head
         if each
     )
     return _entries(next(filter(None, found), ()), view)

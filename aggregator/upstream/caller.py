@@ -17,9 +17,9 @@ from aggregator.basics import eras
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.clients import profile
+from aggregator.downstream.call_slots import Party, Session
 from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
-from aggregator.downstream.places import Party, Session
 from aggregator.downstream.questions import declared, telling_of_roots
 from aggregator.names import ServerName
 from aggregator.upstream.conversation import Conversation

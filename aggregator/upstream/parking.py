@@ -20,8 +20,8 @@ from mcp.shared.exceptions import MCPError
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, is_object
 from aggregator.basics.signals import Signal
+from aggregator.downstream.call_slots import Party
 from aggregator.downstream.inflight import Caller, Notify
-from aggregator.downstream.places import Party
 from aggregator.errors import CallError
 from aggregator.upstream.yard import Yard
 

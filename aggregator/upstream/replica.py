@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Protocol
 
 from aggregator.basics.frozen import frozen
-from aggregator.downstream.login.succession import Succession
+from aggregator.downstream.login.shared_renewal import SharedRenewal
 from aggregator.errors import ElsewhereError, ServerUnavailableError
 from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName
@@ -56,7 +56,7 @@ class Replica:
     """Seals what clients carry from one request to the next."""
     post: Post | None = None
     """How the others are reached, if they have more in common than keys."""
-    succession: Succession | None = None
+    shared_renewal: SharedRenewal | None = None
     """What the others know of logins that they have, too."""
 
     @property

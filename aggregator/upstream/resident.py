@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from aggregator.basics.json import JsonObject
-from aggregator.downstream.places import Party
+from aggregator.downstream.call_slots import Party
 from aggregator.downstream.questions import refuse, telling_of_roots
 from aggregator.fleet.cabins import Tenure
 from aggregator.names import ServerName

@@ -10,10 +10,10 @@ from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject
 from aggregator.downstream.deadlines import Patience
 from aggregator.downstream.exchange import Exchange
+from aggregator.downstream.incoming import Incoming
 from aggregator.downstream.inflight import ClientCall, Notify
 from aggregator.downstream.link import Link
 from aggregator.downstream.peer import Peer
-from aggregator.downstream.reception import Reception
 from tests.transports import Script
 
 Json = dict[str, Any]
@@ -83,9 +83,9 @@ async def linked(
     script: Script, peer: Peer = HANDSHAKE, news: News | None = None
 ) -> AsyncGenerator[Link, None]:
     """Have a link to a server that has introduced itself."""
-    exchange, reception = Exchange(script), Reception(news or News(), answer)
+    exchange, incoming = Exchange(script), Incoming(news or News(), answer)
     with script:
         async with anyio.create_task_group() as group:
-            await group.start(exchange.run, reception)
-            yield Link(exchange, peer, reception, US)
+            await group.start(exchange.run, incoming)
+            yield Link(exchange, peer, incoming, US)
             group.cancel_scope.cancel()

@@ -13,6 +13,7 @@ from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import NEEDED_FOR, REMEMBERED_FOR, Eras
 from aggregator.downstream.exchange import Exchange
+from aggregator.downstream.incoming import Incoming
 from aggregator.downstream.introduction import (
     PROBE_HEAD_START,
     EraUnclearError,
@@ -20,7 +21,6 @@ from aggregator.downstream.introduction import (
     introduce,
 )
 from aggregator.downstream.peer import Peer
-from aggregator.downstream.reception import Reception
 from aggregator.downstream.transport import Transport, Undelivered, UndeliveredError
 from aggregator.memory import Notebook
 from aggregator.names import ServerName
@@ -175,7 +175,7 @@ async def exchanging(script: Script) -> AsyncGenerator[Exchange, None]:
     exchange = Exchange(script)
     with script:
         async with anyio.create_task_group() as group:
-            await group.start(exchange.run, Reception(NoNews(), refuse))
+            await group.start(exchange.run, Incoming(NoNews(), refuse))
             yield exchange
             group.cancel_scope.cancel()
 

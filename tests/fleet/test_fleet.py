@@ -9,7 +9,7 @@ import pytest
 from aggregator.app.life import IDENTITY
 from aggregator.catalog import Ready
 from aggregator.config import Config
-from aggregator.downstream.slipway import HOLD, Slipway
+from aggregator.downstream.start_queue import HOLD, StartQueue
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.fleet import STARTING_AT_ONCE, Fleet
@@ -94,9 +94,9 @@ async def test_many_servers_start_in_turns_and_none_waits_for_one_that_hangs() -
 async def test_servers_start_one_after_the_other_until_there_is_haste() -> None:
     ways = {f"s{number}": Mortal(late(connect_to(Peer("do")), 1)) for number in range(3)}
     config = configured({name: {} for name in ways})
-    slipway = Slipway(STARTING_AT_ONCE, is_open=False)
+    start_queue = StartQueue(STARTING_AT_ONCE, is_open=False)
     starting = Fleet(
-        config, connect=lambda server: ways[server.name], identity=IDENTITY, slipway=slipway
+        config, connect=lambda server: ways[server.name], identity=IDENTITY, start_queue=start_queue
     )
     async with kept(starting) as fleet:
         await anyio.sleep(0.1)

@@ -206,7 +206,7 @@ async def test_a_server_that_is_lost_and_comes_back_costs_no_request(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What it offers is not kept in the lists for a while, in which it may come back.
-    monkeypatch.setattr("aggregator.downstream.absence.AWAY", 0.0)
+    monkeypatch.setattr("aggregator.downstream.outage.AWAY", 0.0)
     gate = anyio.Event()
     gate.set()
     way = Mortal(lambda: gated(Peer("add"), lambda: gate))

@@ -88,7 +88,7 @@ class Machines:
             self.file(name),
             RefreshGrant(self.office, clock),
             Command("web", Path("/s.yaml")),
-            succession=Heirs(self.store, name),
+            shared_renewal=Heirs(self.store, name),
             clock=clock,
         )
 

@@ -17,7 +17,7 @@ from mcp import Client
 from trio.testing import MockClock
 
 from aggregator.catalog import Ready
-from aggregator.downstream.absence import REST
+from aggregator.downstream.outage import REST
 from aggregator.downstream.transport import Transport
 from aggregator.names import ServerName
 from tests.peers import Context, Mortal, Peer, aggregating, connect_to, error_of, text_of, visiting

@@ -83,20 +83,20 @@ async def outcomes(client: Client, name: str) -> list[dict[str, Any]]:
     return found
 
 
-ABSENCES: dict[str, Connect] = {
+OUTAGES: dict[str, Connect] = {
     "starting": never(),
     "cooling": failing(ConnectionRefusedError("refused")),
 }
 
 
-@pytest.mark.parametrize("absence", ABSENCES)
+@pytest.mark.parametrize("outage", OUTAGES)
 @pytest.mark.parametrize("spoken", ERAS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_no_spelling_of_an_absent_servers_tool_reaches_another(
-    era: Era, spoken: Era, absence: str
+    era: Era, spoken: Era, outage: str
 ) -> None:
     evil = impostor()
-    ways = {"evil": connect_to(evil, spoken), "github": ABSENCES[absence]}
+    ways = {"evil": connect_to(evil, spoken), "github": OUTAGES[outage]}
 
     async with aggregating(ways) as upstream, visiting(upstream, era) as client:
         await client.call_tool("ToolSearch", {"query": "server:evil", "wait": 10})
@@ -324,14 +324,14 @@ async def test_no_spelling_gets_a_tool_past_a_rule(era: Era, spoken: Era) -> Non
     assert list(upstream.fleet.now.catalog.entries) == ["evil__read"]
 
 
-@pytest.mark.parametrize("absence", [None, *ABSENCES])
+@pytest.mark.parametrize("outage", [None, *OUTAGES])
 @pytest.mark.parametrize("spoken", ERAS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_is_sent_to_an_aggregator_behind_us_is_not_done_here(
-    era: Era, spoken: Era, absence: str | None
+    era: Era, spoken: Era, outage: str | None
 ) -> None:
     notes, inner = Peer("delete"), Peer("CallTool")
-    way = ABSENCES[absence] if absence else connect_to(inner, spoken)
+    way = OUTAGES[outage] if outage else connect_to(inner, spoken)
     meant = {"name": "notes__delete", "arguments": {"id": 1}}
     names = ("inner__CallTool", "Inner__CallTool", "mcp__us__inner__CallTool")
 
@@ -340,23 +340,23 @@ async def test_what_is_sent_to_an_aggregator_behind_us_is_not_done_here(
             await client.call_tool("ToolSearch", {"query": "server:notes", "wait": 10})
             for name in names:
                 told = await client.call_tool("CallTool", {"name": name, "arguments": meant})
-                assert bool(told.is_error) is bool(absence)
+                assert bool(told.is_error) is bool(outage)
             assert notes.calls == []
             wrapped = {"name": "mcp__us__CallTool", "arguments": meant}
             await client.call_tool("CallTool", wrapped)
 
-    assert inner.calls == ([] if absence else [("CallTool", meant)] * len(names))
+    assert inner.calls == ([] if outage else [("CallTool", meant)] * len(names))
     assert notes.calls == [("delete", {"id": 1})]
 
 
-@pytest.mark.parametrize("absence", ABSENCES)
+@pytest.mark.parametrize("outage", OUTAGES)
 @pytest.mark.parametrize("spoken", ERAS)
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_name_in_other_letters_does_not_reach_the_namesake_of_an_absent_server(
-    era: Era, spoken: Era, absence: str
+    era: Era, spoken: Era, outage: str
 ) -> None:
     namesake = Peer("create_issue")
-    ways = {"GitHub": ABSENCES[absence], "github": connect_to(namesake, spoken)}
+    ways = {"GitHub": OUTAGES[outage], "github": connect_to(namesake, spoken)}
     written: dict[str, Any] = {"GitHub": {"prefix": "GitHub"}, "github": {"prefix": "github"}}
 
     async with aggregating(ways, **written) as upstream, visiting(upstream, era) as client:

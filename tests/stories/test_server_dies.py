@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Failed, Pending
-from aggregator.downstream.absence import AWAY, REST
+from aggregator.downstream.outage import AWAY, REST
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.fleet.awaiting import HOPE
 from aggregator.names import ServerName

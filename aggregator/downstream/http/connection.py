@@ -15,8 +15,8 @@ import httpx2
 
 from aggregator.downstream.http.reading import Head, Reading, Unusual, usual
 from aggregator.downstream.http.secured import Secured
+from aggregator.downstream.http.socket_watch import Hear, SocketWatch
 from aggregator.downstream.http.upload import BROKEN, Upload
-from aggregator.downstream.http.watch import Hear, Watch
 
 READ_BYTES = 256 * 1024
 """Bytes that are read at once."""
@@ -57,7 +57,7 @@ class Connection:
         self._poll.register(self._socket, select.POLLIN)
 
         is_plain = self._secured is None and IS_POSIX
-        self.watch = Watch.of(self._socket) if is_plain else None
+        self.watch = SocketWatch.of(self._socket) if is_plain else None
         """By which its responses are heard, where the loop can have it watched."""
 
     def keep_until(self, when: float) -> None:

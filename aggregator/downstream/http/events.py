@@ -10,8 +10,8 @@ import httpx2
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 from aggregator.basics.turns import in_turns
+from aggregator.downstream.http.background import Background
 from aggregator.downstream.http.endpoint import Endpoint, Response
-from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import broken
 from aggregator.downstream.http.post import EVENTS, JSON, encode, kind
 from aggregator.downstream.http.session import TELLING
@@ -34,7 +34,7 @@ class Events(Traffic):
         super().__init__()
         self._endpoint = endpoint
         self._group = group
-        self._errands = Errands(group)
+        self._background = Background(group)
         self._mailbox: httpx2.URL | None = None
         self._settled = anyio.Event()
         """Set once the server has named its mailbox, or will not any more."""
@@ -61,7 +61,7 @@ class Events(Traffic):
             case JSONRPCNotification(method="notifications/initialized"):
                 await self._tell(message)
             case _:
-                self._errands.run(partial(self._tell, message))
+                self._background.run(partial(self._tell, message))
 
     async def _listen(self) -> None:
         """Hand on what the server says until it falls silent."""

@@ -9,7 +9,7 @@ import anyio
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from aggregator.basics.turns import in_turns
-from aggregator.downstream.http.echoes import Echoes
+from aggregator.downstream.http.answer_ids import AnswerIds
 from aggregator.downstream.http.endpoint import Asked, Endpoint, Response
 from aggregator.downstream.http.fault import (
     SessionExpiredError,
@@ -69,10 +69,10 @@ class Post:
         endpoint: Endpoint,
         request: JSONRPCRequest,
         sink: Sink,
-        echoes: Echoes | None = None,
+        answer_ids: AnswerIds | None = None,
     ) -> None:
         self.request = request
-        self._echoes = echoes or Echoes()
+        self._answer_ids = answer_ids or AnswerIds()
         self.result: Mapping[str, object] | None = None
         """What the server answered, unless that was an error."""
         self.session_id: str | None = None
@@ -135,7 +135,7 @@ class Post:
         answered = False
         for message in await in_turns(decoding(data, self._endpoint.max_message_bytes)):
             if isinstance(message, JSONRPCResponse | JSONRPCError):
-                if self._echoes.is_anothers(message.id, self.request.id):
+                if self._answer_ids.is_anothers(message.id, self.request.id):
                     raise StrayError(Undelivered("it answered another request than it was sent"))
                 # A response answers the request that it is a response to, whatever it says.
                 message.id = self.request.id

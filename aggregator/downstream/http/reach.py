@@ -42,7 +42,7 @@ def credentials(server: ServerConfig, where: Address, logins: Logins) -> Credent
     if server.oauth and server.oauth.grant == "client_credentials":
         grant = MachineGrant(server.url or "", server.oauth, sender(where), getter(where))
     return Credentials(
-        logins.file(server), grant, logins.command(server), succession=logins.succession
+        logins.file(server), grant, logins.command(server), shared_renewal=logins.shared_renewal
     )
 
 

@@ -13,14 +13,14 @@ import anyio.abc
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, RequestId
 
 from aggregator.basics.eras import is_modern
-from aggregator.downstream.http.echoes import Echoes
+from aggregator.downstream.http.answer_ids import AnswerIds
+from aggregator.downstream.http.background import Background
 from aggregator.downstream.http.endpoint import Asked, Endpoint
-from aggregator.downstream.http.errands import Errands
 from aggregator.downstream.http.fault import SessionExpiredError, turned_away
 from aggregator.downstream.http.post import EVENTS, JSON, Post, Sink
+from aggregator.downstream.http.round_trips import RoundTrips, Sending
 from aggregator.downstream.http.session import Session
 from aggregator.downstream.http.traffic import Traffic
-from aggregator.downstream.http.trips import Sending, Trips
 from aggregator.downstream.transport import (
     NO_HEADERS,
     Headers,
@@ -45,10 +45,12 @@ class Streamable(Traffic):
         self._endpoint = endpoint
         self._group = group
         self._is_modern = False
-        self._errands = Errands(group)
+        self._background = Background(group)
         self._session = Session(endpoint, self, group)
-        self._echoes = Echoes()
-        self._trips = Trips(endpoint, self, group, echoes=self._echoes, go_on=self._go_on)
+        self._answer_ids = AnswerIds()
+        self._round_trips = RoundTrips(
+            endpoint, self, group, answer_ids=self._answer_ids, go_on=self._go_on
+        )
 
     async def send(self, message: JSONRPCMessage, _headers: Headers = NO_HEADERS) -> None:
         """Send what has no answer; only what the next one must not overtake is waited for."""
@@ -61,7 +63,7 @@ class Streamable(Traffic):
                 await self._session.tell(message)
                 self._session.listen()
             case _:
-                self._errands.run(partial(self._session.tell, message))
+                self._background.run(partial(self._session.tell, message))
 
     async def part(self) -> None:
         """Tell the server that its session is over."""
@@ -69,13 +71,13 @@ class Streamable(Traffic):
 
     def stop(self) -> None:
         """Hear of no answer any more."""
-        self._trips.close()
+        self._round_trips.close()
 
     def put(self, request: JSONRPCRequest, headers: Headers, take: Take) -> bool:
         """Begin to send a request; what comes back on its own connection is taken at once."""
         self._is_modern = _is_modern(headers)
         sending = Sending(request, headers, take, self._session.generation)
-        if request.method != CALL or not self._trips.begin(sending, self._headers(headers)):
+        if request.method != CALL or not self._round_trips.begin(sending, self._headers(headers)):
             self._group.start_soon(self._ask, sending, self.begin(request))
         return True
 
@@ -113,7 +115,7 @@ class Streamable(Traffic):
         if request.method == "initialize":
             await self._open_session(request, take)
             return
-        post = Post(self._endpoint, request, _relating(take, request.id), self._echoes)
+        post = Post(self._endpoint, request, _relating(take, request.id), self._answer_ids)
         resumes = not self._is_modern
         await post.run(self._headers(headers), is_resumable=resumes, asked=asked)
 

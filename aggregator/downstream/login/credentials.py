@@ -25,7 +25,7 @@ from aggregator.downstream.login.renewal import (
     outcome,
     renewal,
 )
-from aggregator.downstream.login.succession import Succession
+from aggregator.downstream.login.shared_renewal import SharedRenewal
 from aggregator.downstream.transport import Remedy, Undelivered
 
 logger = logging.getLogger(__name__)
@@ -126,11 +126,11 @@ class Credentials:
         grant: Grant,
         command: Command,
         *,
-        succession: Succession | None = None,
+        shared_renewal: SharedRenewal | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._file = file
-        self._succession = succession
+        self._shared_renewal = shared_renewal
         """What other machines know of the same login, if they can be asked."""
         self._grant = grant
         self._command = command
@@ -255,15 +255,15 @@ class Credentials:
 
     async def _ask_for_all(self, stale: Login | None) -> Login | None:
         """Have another login as another machine has had it, or have one for all of them."""
-        if self._succession is None or stale is None or stale.refresh_token is None:
+        if self._shared_renewal is None or stale is None or stale.refresh_token is None:
             return await self._ask(stale)
-        async with self._succession.turn(stale) as known:
+        async with self._shared_renewal.turn(stale) as known:
             if known != stale and not known.is_due(self._clock()):
                 self._keep(known)
                 return known
             renewed = await self._ask(known)
             if renewed is not None and renewed.lost is None:
-                await self._succession.renewed(known, renewed)
+                await self._shared_renewal.renewed(known, renewed)
             return renewed
 
     async def _ask(self, stale: Login | None) -> Login | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from aggregator.downstream.login.succession import Succession
+from aggregator.downstream.login.shared_renewal import SharedRenewal
 from aggregator.memory import state_path
 
 
@@ -13,15 +13,15 @@ class Home(NamedTuple):
 
     directory: Path
     config: Path
-    succession: Succession | None = None
+    shared_renewal: SharedRenewal | None = None
     """What other machines with the same logins know of them."""
 
 
 def login_home(
-    variables: Mapping[str, str], config: Path, succession: Succession | None = None
+    variables: Mapping[str, str], config: Path, shared_renewal: SharedRenewal | None = None
 ) -> Home | None:
     """Return where this user's logins are; none where nothing says whose state is where."""
     state = state_path(variables)
     if state is None:
         return None
-    return Home(state.with_name("logins"), config.absolute(), succession)
+    return Home(state.with_name("logins"), config.absolute(), shared_renewal)

@@ -28,11 +28,11 @@ from aggregator.config.oauth import OAuth
 from aggregator.downstream.login.callback import Callback, LoginError
 from aggregator.downstream.login.challenge import challenge
 from aggregator.downstream.login.credentials import RenewalError
-from aggregator.downstream.login.desk import Desk, as_kept, end_of, known_client
 from aggregator.downstream.login.discovery import astray, covers, origin
 from aggregator.downstream.login.presets import Preset, preset
 from aggregator.downstream.login.record import Login
 from aggregator.downstream.login.renewal import Refused, Reply, Unavailable, outcome, quoted
+from aggregator.downstream.login.sdk_storage import SdkStorage, as_kept, end_of, known_client
 from aggregator.downstream.transport import Undelivered
 
 MAX_ROUNDS = 3
@@ -79,7 +79,7 @@ class Interview:
         """The scopes that a person was asked for."""
         self._turn = anyio.Lock()
         self._obtained_at = 0.0
-        self._desk = Desk(known_client(oauth, known, callback.uri))
+        self._storage = SdkStorage(known_client(oauth, known, callback.uri))
         self._provider = OAuthClientProvider(
             url,
             OAuthClientMetadata(
@@ -87,7 +87,7 @@ class Interview:
                 redirect_uris=[AnyUrl(callback.uri)],
                 token_endpoint_auth_method=None if oauth.client_secret else "none",
             ),
-            self._desk,
+            self._storage,
             redirect_handler=self._send_person,
             callback_handler=self._await_person,
             client_metadata_url=oauth.client_metadata_url,
@@ -99,7 +99,7 @@ class Interview:
 
     async def token(self) -> str | None:
         """Return what this login has given so far."""
-        return self._desk.tokens.access_token if self._desk.tokens else None
+        return self._storage.tokens.access_token if self._storage.tokens else None
 
     async def instead_of(
         self, refused: str | None, status: int, headers: Mapping[str, str]
@@ -127,7 +127,7 @@ class Interview:
 
     def explain(self, status: int, headers: Mapping[str, str]) -> Undelivered | None:
         """Say of a refusal after the login that it is one."""
-        if status == HTTPStatus.UNAUTHORIZED and self._desk.tokens is not None:
+        if status == HTTPStatus.UNAUTHORIZED and self._storage.tokens is not None:
             reason = "it does not accept the login that was just made (401)"
             return Undelivered(reason, may_have_run=False, is_barred=True)
         if status == HTTPStatus.FORBIDDEN and challenge(headers).wants_more:
@@ -137,7 +137,7 @@ class Interview:
     @property
     def login(self) -> Login | None:
         """What is to be kept, once it is complete."""
-        tokens, client, context = self._desk.tokens, self._desk.client, self._provider.context
+        tokens, client, context = self._storage.tokens, self._storage.client, self._provider.context
         if tokens is None or client is None:
             return None
         metadata, base = context.oauth_metadata, origin(self._url)
@@ -277,7 +277,7 @@ class Interview:
 
     def _settle_method(self, metadata: OAuthMetadata | None) -> None:
         """Choose how a client that was registered by hand proves itself."""
-        client = self._desk.client
+        client = self._storage.client
         if client is None or client.client_id != self._oauth.client_id:
             return
         known = (metadata and metadata.token_endpoint_auth_methods_supported) or []

@@ -8,7 +8,7 @@ from aggregator.config import ServerConfig
 from aggregator.downstream.login.command import Command
 from aggregator.downstream.login.file import LoginFile, login_file
 from aggregator.downstream.login.home import login_home
-from aggregator.downstream.login.succession import Succession
+from aggregator.downstream.login.shared_renewal import SharedRenewal
 
 
 class Logins(NamedTuple):
@@ -16,7 +16,7 @@ class Logins(NamedTuple):
 
     directory: Path
     config: Path
-    succession: Succession | None = None
+    shared_renewal: SharedRenewal | None = None
     """What other machines with the same logins know of them."""
 
     def file(self, server: ServerConfig) -> LoginFile:

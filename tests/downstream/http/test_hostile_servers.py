@@ -13,7 +13,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from aggregator.config import ServerConfig
-from aggregator.downstream.http.errands import AT_ONCE, MAX_WAITING
+from aggregator.downstream.http.background import AT_ONCE, MAX_WAITING
 from aggregator.downstream.http.reach import reach
 from aggregator.names import ServerName
 from tests.loopback.scripted import Act, Scripted, body_of, result

@@ -45,18 +45,18 @@ async def test_a_login_is_found_by_who_has_the_token_it_renews_and_read_by_nobod
         here, there = (common(tmp_path / "state-key", name, running.url) for name in ("a", "b"))
         assert isinstance(here.mail, Mail)
         assert isinstance(there.mail, Mail)
-        assert here.replica.succession is not None
-        assert there.replica.succession is not None
+        assert here.replica.shared_renewal is not None
+        assert there.replica.shared_renewal is not None
         async with anyio.create_task_group() as group:
             for each in (here.mail, there.mail):
                 group.start_soon(each.run, _ignore, _nothing)
                 await until_up(each)
-            async with here.replica.succession.turn(before) as known:
+            async with here.replica.shared_renewal.turn(before) as known:
                 assert known == before
                 async with coredis.Redis.from_url(running.url) as direct:
                     assert len([key async for key in direct.scan_iter(f"{SCOPE}:renewing:*")]) == 1
-                await here.replica.succession.renewed(before, after)
-            async with there.replica.succession.turn(before) as known:
+                await here.replica.shared_renewal.renewed(before, after)
+            async with there.replica.shared_renewal.turn(before) as known:
                 assert known == after
             async with coredis.Redis.from_url(running.url) as direct:
                 keys = [key async for key in direct.scan_iter("*")]

@@ -14,9 +14,9 @@ import pytest
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from aggregator.downstream.http.connection import SMALL_BYTES, raw
-from aggregator.downstream.http.trip import Trip
+from aggregator.downstream.http.round_trip import RoundTrip
 from aggregator.downstream.transport import Received, Related, Undelivered
-from tests.downstream.http.test_trips import (
+from tests.downstream.http.test_round_trips import (
     ANSWER,
     END,
     LOOPS,
@@ -207,7 +207,7 @@ async def test_a_call_whose_connection_was_reset_keeps_nothing_alive(
             await far.read()
             far.reset()
             assert broken(await calls.until_answered())
-            left = [each for each in gc.get_objects() if isinstance(each, Trip)]
+            left = [each for each in gc.get_objects() if isinstance(each, RoundTrip)]
         finally:
             gc.enable()
     assert left == []

@@ -7,7 +7,7 @@ from aggregator.config.oauth import OAuth
 from aggregator.downstream.login.record import Client, Login
 
 
-class Desk:
+class SdkStorage:
     """What the SDK keeps during one login."""
 
     def __init__(self, client: OAuthClientInformationFull | None) -> None:

@@ -10,7 +10,7 @@ from aggregator.config import ServerConfig
 from aggregator.downstream.attempt import until_remedied
 from aggregator.downstream.failure import Failure
 from aggregator.downstream.need import Need
-from aggregator.downstream.standing import Standing
+from aggregator.downstream.status import ServerStatus
 from aggregator.downstream.subscribing import Subscribing
 from aggregator.downstream.supervision import Supervision
 
@@ -22,19 +22,19 @@ REST = 0.5
 """Seconds between two attempts after a failure at the least, however many ask for the server."""
 
 
-class Absence:
+class Outage:
     """Decides whether a server that is not there is waited for, tried again, or rests."""
 
     def __init__(
         self,
         configured: Callable[[], ServerConfig],
-        standing: Standing,
+        status: ServerStatus,
         need: Need,
         subscribing: Subscribing,
         jitter: Callable[[], float],
     ) -> None:
         self._configured = configured
-        self._standing = standing
+        self._status = status
         self._need = need
         self._subscribing = subscribing
         self._supervision = Supervision(jitter)
@@ -53,28 +53,28 @@ class Absence:
     @property
     def _may_rest(self) -> bool:
         """Whether a server that is not there is tried again only when somebody needs it."""
-        is_known = self._standing.ready is not None and not self._subscribing.is_needed
+        is_known = self._status.ready is not None and not self._subscribing.is_needed
         return is_known and self._need.is_lazy(self._configured())
 
     def wait(self) -> None:
         """Have it be known that the server is about to be there, and what it said last."""
-        self._standing.wait(last_words=self._last_words)
+        self._status.wait(last_words=self._last_words)
 
     def rest(self, reason: str | None = None, last_words: tuple[str, ...] = ()) -> None:
         """Wait from here on until somebody needs the server."""
         self._need.rest()
-        self._standing.rest(reason, last_words)
+        self._status.rest(reason, last_words)
 
     async def recover(self, failure: Failure) -> None:
         """Wait as long as is reasonable before the next attempt."""
         reason, about = failure.reason, {"server": self._configured().name}
-        self._standing.stay_away(reason, self.until)
+        self._status.stay_away(reason, self.until)
         if failure.ready_for is None:
             self._need.forget_calls()
         if failure.is_hopeless:
             waits_for = "the configuration to change" if failure.remedy is None else "a login"
             logger.warning("%s; waiting for %s", reason, waits_for, extra=about)
-            self._standing.fail(failure)
+            self._status.fail(failure)
             await until_remedied(failure.remedy, self._need.until_woken)
             return
         retry = self._supervision.failed(ready_for=failure.ready_for)
@@ -84,7 +84,7 @@ class Absence:
         if not delay:
             return
         phase = "cooling down" if retry.cooling else "retrying"
-        self._standing.wait(phase, failure.last_words)
+        self._status.wait(phase, failure.last_words)
         with anyio.move_on_after(delay):
             await anyio.sleep(min(delay, REST))
             if not self._may_rest:

@@ -27,27 +27,27 @@ _ASIDE = ("location", "set-cookie", "content-encoding")
 Answer = JSONRPCResponse | JSONRPCError
 
 
-class Traveller(Protocol):
+class Owner(Protocol):
     """Whom a trip is made for."""
 
-    def wants(self, trip: "Trip", answer: Answer, /) -> bool:
+    def wants(self, trip: "RoundTrip", answer: Answer, /) -> bool:
         """Whether an answer is to what was asked."""
         ...
 
-    def arrived(self, trip: "Trip", answer: Answer, /) -> None:
+    def arrived(self, trip: "RoundTrip", answer: Answer, /) -> None:
         """Take the answer."""
         ...
 
-    def stranded(self, trip: "Trip", /) -> None:
+    def stranded(self, trip: "RoundTrip", /) -> None:
         """Read the response in another way."""
         ...
 
-    def ended(self, trip: "Trip", /) -> None:
+    def ended(self, trip: "RoundTrip", /) -> None:
         """Take the connection back."""
         ...
 
 
-class Beginnings:
+class KnownHead:
     """How the responses of one server begin, of which the last is known again."""
 
     def __init__(self) -> None:
@@ -75,16 +75,14 @@ class Beginnings:
         return reading, has_events
 
 
-class Trip:
+class RoundTrip:
     """One request on its way, and what has come of its response."""
 
-    def __init__(
-        self, asked: Asked, limit: int, traveller: Traveller, beginnings: Beginnings
-    ) -> None:
+    def __init__(self, asked: Asked, limit: int, owner: Owner, known_head: KnownHead) -> None:
         self.asked = asked
-        self._beginnings = beginnings
+        self._known_head = known_head
         self._limit = limit
-        self._traveller = traveller
+        self._owner = owner
         self._came: list[bytes | OSError] = []
         self._size = 0
         self._reading: Reading | None = None
@@ -106,7 +104,7 @@ class Trip:
     def cancel(self) -> None:
         """Wait no more."""
         self.stop()
-        self._traveller.ended(self)
+        self._owner.ended(self)
 
     def hear(self, came: bytes | OSError) -> bool:
         """Take what came next; say whether the answer is still to come."""
@@ -121,10 +119,10 @@ class Trip:
             return False
         if answer is None:
             return True
-        if self._traveller.wants(self, answer):
+        if self._owner.wants(self, answer):
             self._is_answered, self._came = True, []
             self.asked.connection.read_by(self._reading)
-            self._traveller.arrived(self, answer)
+            self._owner.arrived(self, answer)
         else:
             self._strand()
         return False
@@ -138,7 +136,7 @@ class Trip:
         """Leave the response to somebody else, as if nothing of it had been read."""
         self.stop()
         self.asked.connection.leave_ahead(self._came)
-        self._traveller.stranded(self)
+        self._owner.stranded(self)
 
     def _read(self, came: bytes | OSError) -> Answer | None:
         """Return the answer once it is there.
@@ -163,7 +161,7 @@ class Trip:
         if self._reading is not None:
             self._reading.feed(came)
             return self._reading
-        self._reading, self._has_events = self._beginnings.read(came)
+        self._reading, self._has_events = self._known_head.read(came)
         return self._reading
 
     def _in_body(self, body: bytes) -> Answer | None:
@@ -199,7 +197,7 @@ class Trip:
             self.cancel()
             return
         if reading.is_over:
-            self._traveller.ended(self)
+            self._owner.ended(self)
 
 
 class _UnusualError(Exception):

@@ -12,7 +12,7 @@ import pytest
 
 from aggregator.app.life import IDENTITY
 from aggregator.catalog import Ready
-from aggregator.downstream.slipway import HOLD, LONGEST_HOLD, Slipway
+from aggregator.downstream.start_queue import HOLD, LONGEST_HOLD, StartQueue
 from aggregator.downstream.transport import Connect, Transport
 from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.fleet import Fleet
@@ -63,11 +63,11 @@ class Machine:
 
 @asynccontextmanager
 async def started(
-    slipway: Slipway, ways: dict[str, Connect], **options: object
+    start_queue: StartQueue, ways: dict[str, Connect], **options: object
 ) -> AsyncGenerator[Fleet, None]:
     config = configured({name: {"connect_timeout": 5.0, **options} for name in ways})
     fleet = Fleet(
-        config, connect=lambda server: ways[server.name], identity=IDENTITY, slipway=slipway
+        config, connect=lambda server: ways[server.name], identity=IDENTITY, start_queue=start_queue
     )
     async with anyio.create_task_group() as group:
         await group.start(fleet.run)
@@ -85,7 +85,7 @@ def crowd(machine: Machine, number: int, seconds: float) -> dict[str, Mortal]:
 async def test_none_of_many_is_ended_because_we_started_too_many() -> None:
     machine = Machine(2)
     ways = crowd(machine, 29, seconds=1.5)
-    async with started(Slipway(4, machine.share), {**ways}) as fleet:
+    async with started(StartQueue(4, machine.share), {**ways}) as fleet:
         await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
         assert all(isinstance(each, Ready) for each in fleet.now.catalog.servers.values())
@@ -99,7 +99,7 @@ async def test_nor_on_a_machine_that_others_keep_busy() -> None:
     machine = Machine(2)
     machine.running = 20
     ways = crowd(machine, 4, seconds=2)
-    async with started(Slipway(4, machine.share), {**ways}) as fleet:
+    async with started(StartQueue(4, machine.share), {**ways}) as fleet:
         await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
         # Each has taken three times as long as it may, and has had two seconds of it.
@@ -111,7 +111,7 @@ async def test_who_waits_for_a_server_waits_for_its_turn_as_well() -> None:
     machine = Machine(1)
     machine.running = 9
     ways = crowd(machine, 2, seconds=1.5)
-    async with started(Slipway(1, machine.share), {**ways}) as fleet:
+    async with started(StartQueue(1, machine.share), {**ways}) as fleet:
         await anyio.sleep(QUANTUM)
         await fleet.until_ready(ServerName("s01"))
 
@@ -119,7 +119,7 @@ async def test_who_waits_for_a_server_waits_for_its_turn_as_well() -> None:
 
 
 async def test_who_waits_for_one_that_hangs_does_not_wait_for_ever() -> None:
-    async with started(Slipway(1, lambda _starting: 0.1), {"hung": never()}) as fleet:
+    async with started(StartQueue(1, lambda _starting: 0.1), {"hung": never()}) as fleet:
         with pytest.raises(ServerUnavailableError):
             await fleet.until_ready(ServerName("hung"))
 
@@ -128,7 +128,7 @@ async def test_who_waits_for_one_that_hangs_does_not_wait_for_ever() -> None:
 
 async def test_servers_start_in_the_order_of_the_file() -> None:
     ways = {f"s{each:02}": Mortal(late(connect_to(Peer("do")), 0.25)) for each in range(9)}
-    async with started(Slipway(1), {**ways}) as fleet:
+    async with started(StartQueue(1), {**ways}) as fleet:
         await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
     assert [way.opened for way in ways.values()] == [[each / 4] for each in range(9)]
@@ -136,7 +136,7 @@ async def test_servers_start_in_the_order_of_the_file() -> None:
 
 async def test_who_is_waited_for_starts_next() -> None:
     ways = {name: Mortal(late(connect_to(Peer("do")), 0.25)) for name in ("a", "b", "c")}
-    async with started(Slipway(1), {**ways}) as fleet:
+    async with started(StartQueue(1), {**ways}) as fleet:
         await anyio.sleep(0.1)
         await fleet.until_ready(ServerName("c"))
         await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
@@ -148,7 +148,10 @@ async def test_who_is_always_loaded_starts_before_others() -> None:
     ways = {name: Mortal(late(connect_to(Peer("do")), 0.25)) for name in ("a", "b", "c")}
     config = configured({"a": {}, "b": {}, "c": {"always_load": True}})
     fleet = Fleet(
-        config, connect=lambda server: ways[server.name], identity=IDENTITY, slipway=Slipway(1)
+        config,
+        connect=lambda server: ways[server.name],
+        identity=IDENTITY,
+        start_queue=StartQueue(1),
     )
     async with anyio.create_task_group() as group:
         await group.start(fleet.run)
@@ -160,7 +163,7 @@ async def test_who_is_always_loaded_starts_before_others() -> None:
 
 async def test_those_that_hang_are_soon_passed_over() -> None:
     ways: dict[str, Connect] = {f"hung{each}": never() for each in range(8)}
-    async with started(Slipway(4), {**ways, "good": connect_to(Peer("do"))}) as fleet:
+    async with started(StartQueue(4), {**ways, "good": connect_to(Peer("do"))}) as fleet:
         await fleet.awaiting.until_settled([ServerName("good")], patience=100)
 
         assert anyio.current_time() == 2 * HOLD
@@ -168,7 +171,7 @@ async def test_those_that_hang_are_soon_passed_over() -> None:
 
 async def test_and_that_is_bounded_however_busy_the_machine_is() -> None:
     ways: dict[str, Connect] = {"hung": never(), "good": connect_to(Peer("do"))}
-    async with started(Slipway(1, lambda _starting: 0.001), ways) as fleet:
+    async with started(StartQueue(1, lambda _starting: 0.001), ways) as fleet:
         await fleet.awaiting.until_settled([ServerName("good")], patience=100)
 
         assert anyio.current_time() == LONGEST_HOLD
@@ -176,20 +179,20 @@ async def test_and_that_is_bounded_however_busy_the_machine_is() -> None:
 
 async def test_a_server_elsewhere_takes_no_processor_of_ours() -> None:
     ways = {f"far{each}": late(connect_to(Peer("do")), 1) for each in range(20)}
-    async with started(Slipway(1), {**ways}, type="http") as fleet:
+    async with started(StartQueue(1), {**ways}, type="http") as fleet:
         await fleet.awaiting.until_settled(fleet.now.catalog.servers, patience=100)
 
         assert anyio.current_time() == 1
 
 
 async def test_who_leaves_the_queue_leaves_nothing_behind() -> None:
-    slipway = Slipway(1)
+    start_queue = StartQueue(1)
     ways: dict[str, Connect] = {"hung": never(), "other": connect_to(Peer("do"))}
-    async with started(slipway, ways) as fleet:
+    async with started(start_queue, ways) as fleet:
         await anyio.sleep(0.1)
-        assert repr(slipway) == "<Slipway 1 starting, 1 waiting>"
+        assert repr(start_queue) == "<StartQueue 1 starting, 1 waiting>"
 
         fleet.reconfigure(configured({"hung": {"connect_timeout": 5.0}}))
         await anyio.sleep(0.1)
-        assert repr(slipway) == "<Slipway 1 starting, 0 waiting>"
-    assert repr(slipway) == "<Slipway 0 starting, 0 waiting>"
+        assert repr(start_queue) == "<StartQueue 1 starting, 0 waiting>"
+    assert repr(start_queue) == "<StartQueue 0 starting, 0 waiting>"

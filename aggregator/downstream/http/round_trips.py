@@ -8,11 +8,11 @@ import anyio.abc
 from mcp_types import JSONRPCRequest
 
 from aggregator.basics.clock import running_clock
-from aggregator.downstream.http.echoes import Echoes
+from aggregator.downstream.http.answer_ids import AnswerIds
 from aggregator.downstream.http.endpoint import Asked, Endpoint
 from aggregator.downstream.http.post import READING_OUT, encode
+from aggregator.downstream.http.round_trip import Answer, KnownHead, RoundTrip
 from aggregator.downstream.http.traffic import Traffic
-from aggregator.downstream.http.trip import Answer, Beginnings, Trip
 from aggregator.downstream.transport import Headers, Related, Take, UndeliveredError
 
 
@@ -30,7 +30,7 @@ GoOn = Callable[[Sending, Asked], None]
 """Waits for the answer to what was written to a connection."""
 
 
-class Trips:
+class RoundTrips:
     """Sends requests on connections that are kept, and hands on their answers."""
 
     def __init__(
@@ -39,19 +39,19 @@ class Trips:
         traffic: Traffic,
         group: anyio.abc.TaskGroup,
         *,
-        echoes: Echoes,
+        answer_ids: AnswerIds,
         go_on: GoOn,
     ) -> None:
         self._endpoint = endpoint
         self._traffic = traffic
         self._group = group
-        self._echoes = echoes
+        self._answer_ids = answer_ids
         self._go_on = go_on
-        self._under_way: dict[Trip, Sending] = {}
-        self._lasting: dict[Trip, float] = {}
+        self._under_way: dict[RoundTrip, Sending] = {}
+        self._lasting: dict[RoundTrip, float] = {}
         """Those that are answered, and when the rest of their response is not waited for."""
         self._is_watched = False
-        self._beginnings = Beginnings()
+        self._known_head = KnownHead()
         self._clock = running_clock()
 
     def begin(self, sending: Sending, headers: Headers) -> bool:
@@ -64,17 +64,17 @@ class Trips:
         asked = self._endpoint.put(headers, content)
         if asked is None:
             return False
-        trip = Trip(asked, self._endpoint.max_message_bytes, self, self._beginnings)
+        trip = RoundTrip(asked, self._endpoint.max_message_bytes, self, self._known_head)
         self._under_way[trip] = sending
         self._traffic.enter(sending.request, trip)
         trip.begin()
         return True
 
-    def wants(self, trip: Trip, answer: Answer) -> bool:
+    def wants(self, trip: RoundTrip, answer: Answer) -> bool:
         """Whether an answer is to what was asked; if not, whoever reads it next says so."""
-        return not self._echoes.is_anothers(answer.id, self._under_way[trip].request.id)
+        return not self._answer_ids.is_anothers(answer.id, self._under_way[trip].request.id)
 
-    def arrived(self, trip: Trip, answer: Answer) -> None:
+    def arrived(self, trip: RoundTrip, answer: Answer) -> None:
         """Hand on an answer; a response that is not over has a moment to end."""
         request, _, take, _ = self._under_way.pop(trip)
         # A response answers the request that it is a response to, whatever it says.
@@ -87,7 +87,7 @@ class Trips:
         finally:
             self._read_out(trip)
 
-    def _read_out(self, trip: Trip) -> None:
+    def _read_out(self, trip: RoundTrip) -> None:
         """Be done with a connection at the end of a response, which has a moment to come."""
         if trip.is_over:
             self.ended(trip)
@@ -97,11 +97,11 @@ class Trips:
             self._is_watched = True
             self._group.start_soon(self._end_lasting)
 
-    def stranded(self, trip: Trip) -> None:
+    def stranded(self, trip: RoundTrip) -> None:
         """Leave a response to a task that waits for all of it."""
         self._go_on(self._under_way.pop(trip), trip.asked)
 
-    def ended(self, trip: Trip) -> None:
+    def ended(self, trip: RoundTrip) -> None:
         """Be done with a connection of which nothing more is wanted."""
         self._lasting.pop(trip, None)
         if (sending := self._under_way.pop(trip, None)) is not None:

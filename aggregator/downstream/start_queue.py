@@ -33,11 +33,11 @@ def unshared(_starting: int) -> float:
     return 1.0
 
 
-class Berth:
+class Ticket:
     """One server's claim to be started; the earlier it was made, the sooner it is its turn."""
 
-    def __init__(self, slipway: "Slipway", number: int, *, is_heavy: bool) -> None:
-        self._slipway = slipway
+    def __init__(self, start_queue: "StartQueue", number: int, *, is_heavy: bool) -> None:
+        self._start_queue = start_queue
         self.number = number
         self.is_heavy = is_heavy
         """Whether to start it takes a processor of this machine."""
@@ -57,7 +57,7 @@ class Berth:
 
     def share(self) -> float:
         """Return how much of a processor it has while it starts."""
-        return self._slipway.share()
+        return self._start_queue.share()
 
     def lose(self, seconds: float) -> None:
         """Take note of time in which its server had no processor."""
@@ -65,17 +65,17 @@ class Berth:
 
     def look(self) -> None:
         """Have it be seen that its turn may be sooner now."""
-        self._slipway.look()
+        self._start_queue.look()
 
     @asynccontextmanager
     async def taken(self, urgency: Urgency) -> AsyncGenerator["Start", None]:
         """Wait for its turn, and have it start for the length of the block."""
         self._queued_at = anyio.current_time()
         try:
-            start = await self._slipway.turn(self, urgency)
+            start = await self._start_queue.turn(self, urgency)
         finally:
             self._lost, self._queued_at = self.lost, None
-            self._slipway.look()
+            self._start_queue.look()
         try:
             yield start
         finally:
@@ -85,31 +85,31 @@ class Berth:
 class Start:
     """A server that is being started."""
 
-    def __init__(self, slipway: "Slipway") -> None:
-        self._slipway = slipway
+    def __init__(self, start_queue: "StartQueue") -> None:
+        self._start_queue = start_queue
         self.since = anyio.current_time()
 
     def end(self) -> None:
         """Make way for the next: the server is ready, or will not be."""
-        self._slipway.leave(self)
+        self._start_queue.leave(self)
 
 
-class Slipway:
+class StartQueue:
     """The places that there are, who has one, and who waits for one."""
 
     def __init__(self, places: int, share: Share = unshared, *, is_open: bool = True) -> None:
         self._places = places
         self._share = share
         self._is_open = is_open
-        self._berths = 0
+        self._tickets = 0
         self._starts: dict[Start, None] = {}
-        self._queue: dict[Berth, Urgency] = {}
+        self._queue: dict[Ticket, Urgency] = {}
         self._changed = Signal()
 
-    def berth(self, *, is_heavy: bool = True) -> Berth:
+    def ticket(self, *, is_heavy: bool = True) -> Ticket:
         """Have one server more that may come to be started."""
-        self._berths += 1
-        return Berth(self, self._berths, is_heavy=is_heavy)
+        self._tickets += 1
+        return Ticket(self, self._tickets, is_heavy=is_heavy)
 
     def open(self) -> None:
         """Start servers side by side from here on, and no longer one after the other."""
@@ -124,19 +124,19 @@ class Slipway:
         """Return how much of a processor each server has that starts."""
         return self._share(len(self._starts))
 
-    async def turn(self, berth: Berth, urgency: Urgency) -> Start:
+    async def turn(self, ticket: Ticket, urgency: Urgency) -> Start:
         """Wait until it is a server's turn to start."""
-        self._queue[berth] = urgency
+        self._queue[ticket] = urgency
         try:
             # Of those who come at the same time the first has to be told from the others.
             await anyio.lowlevel.checkpoint()
-            while (until := self._until(berth)) > anyio.current_time():
+            while (until := self._until(ticket)) > anyio.current_time():
                 with anyio.CancelScope(deadline=until):
                     await self._changed.wait()
         finally:
-            del self._queue[berth]
+            del self._queue[ticket]
         start = Start(self)
-        if berth.is_heavy or not self._is_open:
+        if ticket.is_heavy or not self._is_open:
             self._starts[start] = None
         return start
 
@@ -145,11 +145,11 @@ class Slipway:
         if self._starts.pop(start, self) is None:
             self.look()
 
-    def _until(self, berth: Berth) -> float:
+    def _until(self, ticket: Ticket) -> float:
         """Return until when a server has to wait unless something changes; the past if not."""
-        if self._is_open and not berth.is_heavy:
+        if self._is_open and not ticket.is_heavy:
             return -inf
-        if min(self._queue, key=self._order) is not berth:
+        if min(self._queue, key=self._order) is not ticket:
             return inf
         places = self._places if self._is_open else 1
         if len(self._starts) < places:
@@ -158,8 +158,8 @@ class Slipway:
         oldest = list(self._starts)[-places]
         return oldest.since + min(LONGEST_HOLD, HOLD / self.share())
 
-    def _order(self, berth: Berth) -> tuple[int, int]:
-        return self._queue[berth](), berth.number
+    def _order(self, ticket: Ticket) -> tuple[int, int]:
+        return self._queue[ticket](), ticket.number
 
     def __repr__(self) -> str:
-        return f"<Slipway {len(self._starts)} starting, {len(self._queue)} waiting>"
+        return f"<StartQueue {len(self._starts)} starting, {len(self._queue)} waiting>"

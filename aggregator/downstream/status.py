@@ -14,7 +14,7 @@ from aggregator.downstream.news import ServerEvents
 from aggregator.secrecy import Redaction
 
 
-class Standing:
+class ServerStatus:
     """The state of one server, reported whenever it is another."""
 
     def __init__(self, server: ServerConfig, events: ServerEvents, known: Ready | None) -> None:

@@ -14,7 +14,7 @@ from mcp_types import Implementation
 from trio.testing import MockClock
 
 from aggregator.config import ServerConfig
-from aggregator.downstream.places import Places, Session
+from aggregator.downstream.call_slots import CallSlots, Session
 from aggregator.errors import BusyError, CallTimeoutError
 from aggregator.names import ServerName
 from tests.downstream.linking import Client
@@ -31,7 +31,7 @@ def anyio_backend(virtual_time: object) -> object:
     return virtual_time
 
 
-async def held(places: Places, party: object, log: list[object], seconds: float = 10) -> None:
+async def held(places: CallSlots, party: object, log: list[object], seconds: float = 10) -> None:
     await places.take(party)
     try:
         log.append(party)
@@ -44,7 +44,7 @@ async def held(places: Places, party: object, log: list[object], seconds: float 
     ("limit", "most"), [(1, 1), (2, 1), (3, 2), (4, 3), (8, 6), (32, 24), (100, 75)]
 )
 async def test_one_client_leaves_a_quarter_to_others(limit: int, most: int) -> None:
-    places, log = Places(limit, 1000), list[object]()
+    places, log = CallSlots(limit, 1000), list[object]()
 
     async with anyio.create_task_group() as group:
         for _ in range(2 * limit):
@@ -58,7 +58,7 @@ async def test_one_client_leaves_a_quarter_to_others(limit: int, most: int) -> N
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 1), (4, 3), (8, 7), (32, 28), (100, 87)])
 async def test_a_client_of_many_sessions_leaves_an_eighth_to_others(limit: int, most: int) -> None:
-    places, log = Places(limit, 1000), list[object]()
+    places, log = CallSlots(limit, 1000), list[object]()
 
     async with anyio.create_task_group() as group:
         for number in range(2 * limit):
@@ -73,7 +73,7 @@ async def test_a_client_of_many_sessions_leaves_an_eighth_to_others(limit: int, 
 
 
 async def test_many_sessions_of_a_client_have_no_more_turns_than_one() -> None:
-    places, log = Places(8, 1000), list[object]()
+    places, log = CallSlots(8, 1000), list[object]()
     others = [Session("b", number) for number in range(3)]
 
     async with anyio.create_task_group() as group:
@@ -87,7 +87,7 @@ async def test_many_sessions_of_a_client_have_no_more_turns_than_one() -> None:
 
 
 async def test_a_client_beside_whom_there_can_be_no_other_has_all_places() -> None:
-    places, log = Places(4, 1), list[object]()
+    places, log = CallSlots(4, 1), list[object]()
 
     async with anyio.create_task_group() as group:
         for _ in range(4):
@@ -101,7 +101,7 @@ async def test_a_client_beside_whom_there_can_be_no_other_has_all_places() -> No
 
 
 async def test_whoever_has_nothing_is_next_however_many_of_others_wait() -> None:
-    places, log = Places(4, 1000), list[object]()
+    places, log = CallSlots(4, 1000), list[object]()
     calls = [("a", 10), ("a", 20), ("a", 30), ("b", 40), ("a", 50), ("a", 50), ("c", 100)]
 
     async with anyio.create_task_group() as group:
@@ -113,7 +113,7 @@ async def test_whoever_has_nothing_is_next_however_many_of_others_wait() -> None
 
 
 async def test_those_who_have_as_little_take_turns() -> None:
-    places, log = Places(16, 1000), list[object]()
+    places, log = CallSlots(16, 1000), list[object]()
 
     async with anyio.create_task_group() as group:
         # One place after the other is given back: tasks that are woken together run in any order.
@@ -128,7 +128,7 @@ async def test_those_who_have_as_little_take_turns() -> None:
 
 
 async def test_a_queue_is_shared_like_the_places() -> None:
-    places, log = Places(2, 4), list[object]()
+    places, log = CallSlots(2, 4), list[object]()
 
     async with anyio.create_task_group() as group:
         for _ in range(4):
@@ -142,7 +142,7 @@ async def test_a_queue_is_shared_like_the_places() -> None:
 
 
 async def test_who_gives_up_waiting_leaves_nothing_behind() -> None:
-    places, log = Places(1, 10), list[object]()
+    places, log = CallSlots(1, 10), list[object]()
 
     async with anyio.create_task_group() as group:
         group.start_soon(held, places, "first", log)
@@ -158,7 +158,7 @@ async def test_who_gives_up_waiting_leaves_nothing_behind() -> None:
 
 
 async def test_more_places_are_given_at_once_and_fewer_as_calls_end() -> None:
-    places, log = Places(1, 10), list[object]()
+    places, log = CallSlots(1, 10), list[object]()
 
     async with anyio.create_task_group() as group:
         for party in "abcd":
@@ -186,7 +186,7 @@ def test_nobody_has_too_many_and_nobody_waits_for_a_place_that_is_free(
     limit: int, calls: list[tuple[str, int, int, bool]]
 ) -> None:
     """Whatever the order of arrivals, endings and cancellations, each call has its turn."""
-    places, there, under_way = Places(limit, 1000), Counter[str](), Counter[str]()
+    places, there, under_way = CallSlots(limit, 1000), Counter[str](), Counter[str]()
     done: list[bool] = []
 
     async def call(party: str, after: int, seconds: int, hurried: bool) -> None:

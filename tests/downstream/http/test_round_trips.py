@@ -13,8 +13,8 @@ from aggregator.config.values import MAX_MESSAGE_BYTES
 from aggregator.downstream.http.address import Address
 from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.post import READING_OUT
+from aggregator.downstream.http.round_trip import MOST_BYTES
 from aggregator.downstream.http.streamable import Streamable, open_streamable
-from aggregator.downstream.http.trip import MOST_BYTES
 from aggregator.downstream.transport import Received, Related, Undelivered
 from tests.downstream.http.test_wire import Script, Visit, bare
 

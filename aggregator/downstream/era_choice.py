@@ -25,7 +25,7 @@ _MISSED = re.compile(
 )
 
 
-class Tongue:
+class EraChoice:
     """Which era to speak with one server, as far as that is known by now."""
 
     def __init__(self, server: ServerConfig, eras: Eras) -> None:

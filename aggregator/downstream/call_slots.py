@@ -31,7 +31,7 @@ def client_of(party: Party) -> Hashable:
     return party.client if isinstance(party, Session) else party
 
 
-class Held:
+class Taken:
     """How much of something each party has, and each client."""
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class Held:
         return not together or (together < SHARE_TOGETHER * free and own < SHARE * free)
 
 
-class Places:
+class CallSlots:
     """The places of one server, and those who wait for one."""
 
     def __init__(self, limit: int, queue: int) -> None:
         self._limit = limit
         self._queue = queue
-        self._held = Held()
-        self._queued = Held()
+        self._held = Taken()
+        self._queued = Taken()
         self._waiting: dict[Party, deque[anyio.Event]] = {}
 
     def resize(self, limit: int, queue: int) -> None:

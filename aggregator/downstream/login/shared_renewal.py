@@ -6,7 +6,7 @@ from typing import Protocol
 from aggregator.downstream.login.record import Login
 
 
-class Succession(Protocol):
+class SharedRenewal(Protocol):
     """What these machines know of what became of a login."""
 
     def turn(self, login: Login, /) -> AbstractAsyncContextManager[Login]:

@@ -14,28 +14,28 @@ AT_ONCE = 8
 MAX_WAITING = 256
 """Messages that may wait behind them; more are dropped, as for a child that does not read."""
 
-Errand = Callable[[], Awaitable[None]]
+Task = Callable[[], Awaitable[None]]
 
 
-class Errands:
-    """Runs errands in the order they came, so many at a time."""
+class Background:
+    """Runs tasks in the order they came, so many at a time."""
 
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self._group = group
         self._running = 0
-        self._waiting = deque[Errand]()
+        self._waiting = deque[Task]()
 
-    def run(self, errand: Errand) -> None:
-        """Run an errand now or later, unless too many wait already."""
+    def run(self, task: Task) -> None:
+        """Run a task now or later, unless too many wait already."""
         if self._running < AT_ONCE:
             self._running += 1
-            self._group.start_soon(self._work, errand)
+            self._group.start_soon(self._work, task)
         elif len(self._waiting) < MAX_WAITING:
-            self._waiting.append(errand)
+            self._waiting.append(task)
 
-    async def _work(self, errand: Errand) -> None:
+    async def _work(self, task: Task) -> None:
         try:
-            await errand()
+            await task()
             while self._waiting:
                 await self._waiting.popleft()()
         finally:

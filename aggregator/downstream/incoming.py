@@ -45,7 +45,7 @@ class LinkEvents(Protocol):
         ...
 
 
-class Reception:
+class Incoming:
     """Takes what one server asks and tells."""
 
     def __init__(self, events: LinkEvents, answer: Answer) -> None:

@@ -12,7 +12,7 @@ ENOUGH = 2
 """Ids that were repeated rightly, after which a wrong one is no chance: always the same is once."""
 
 
-class Echoes:
+class AnswerIds:
     """What the answers of one server have said so far."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ Nothing stands for the end, and an error for what broke.
 """
 
 
-class Watch:
+class SocketWatch:
     """Hears what comes on one socket, for as long as somebody listens."""
 
     def __init__(self, watched: socket, loop: asyncio.AbstractEventLoop) -> None:
@@ -28,7 +28,7 @@ class Watch:
         self._is_on = False
 
     @classmethod
-    def of(cls, watched: socket) -> "Watch | None":
+    def of(cls, watched: socket) -> "SocketWatch | None":
         """Watch a socket, if the loop that runs us can."""
         loop = asyncio_loop()
         return None if loop is None else cls(watched, loop)
