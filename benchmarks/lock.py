@@ -24,8 +24,8 @@ from aggregator.downstream.intake import take_in
 from aggregator.fleet.last_known import LastKnown
 from aggregator.fleet.pinning import compare as differing
 from aggregator.fleet.pinning import recording
-from aggregator.fleet.sheet import read as read_sheet
-from aggregator.fleet.sheet import written as written_sheet
+from aggregator.fleet.saved_listing import read as read_listing
+from aggregator.fleet.saved_listing import written as written_listing
 from aggregator.names import ServerName
 from benchmarks.measure import report
 
@@ -112,12 +112,12 @@ async def longest_wait(work: Callable[[], object] | None) -> float:
 def keep(rounds: int) -> None:
     """Measure what is kept between runs, beside parsing the same."""
     made = sheets()
-    lines = {name: list(written_sheet(*each, "", "")) for name, each in made.items()}
+    lines = {name: list(written_listing(*each, "", "")) for name, each in made.items()}
     text = [f"[{','.join(each)}]" for each in lines.values()]
     gc.freeze()
     whole = processor_time(lambda: [json.loads(each) for each in text], rounds)
     reading = processor_time(
-        lambda: [read_sheet(iter(each), made[name][0]) for name, each in lines.items()], rounds
+        lambda: [read_listing(iter(each), made[name][0]) for name, each in lines.items()], rounds
     )
 
     def write() -> None:

@@ -18,8 +18,8 @@ from aggregator.basics.signals import Signal
 from aggregator.catalog import Offers, PromptEntry, Ready, ToolEntry
 from aggregator.config import Config, ServerConfig
 from aggregator.config.kinds import FOUND
-from aggregator.fleet.annex import Annex
 from aggregator.fleet.now import Now
+from aggregator.fleet.other_offers import OtherOffers
 from aggregator.names import ServerName, plain_name
 from aggregator.search.index import Index
 from aggregator.toolsearch import SearchRequest, parse_search
@@ -71,16 +71,16 @@ def known(tools: Sequence[Tool], prompts: Sequence[PromptEntry], skills: Sequenc
     return Now.starting(Config(Path("servers.yaml"), servers), 0.0, states).with_skills(skills)
 
 
-async def filled(now: Now) -> Annex:
+async def filled(now: Now) -> OtherOffers:
     """Return what is found beside tools, once all of it can be."""
     changed = Signal()
-    annex = Annex(now, changed)
+    other_offers = OtherOffers(now, changed)
     async with anyio.create_task_group() as group:
-        group.start_soon(annex.run)
-        while not annex.is_ready(now.catalog.servers):
+        group.start_soon(other_offers.run)
+        while not other_offers.is_ready(now.catalog.servers):
             await changed.wait()
         group.cancel_scope.cancel()
-    return annex
+    return other_offers
 
 
 def view_of(now: Now, shown: Shown) -> View:
@@ -111,10 +111,10 @@ def _asked(query: str) -> SearchRequest:
     return parse_search({"query": query})
 
 
-def own_words(view: View, annex: Annex) -> Iterator[tuple[str, float, float]]:
+def own_words(view: View, other_offers: OtherOffers) -> Iterator[tuple[str, float, float]]:
     """Yield of each kind how much is found by its own words, unasked and asked for by kind."""
     for kind in OFFER_KINDS:
-        offers = list(annex.every(kind))
+        offers = list(other_offers.every(kind))
         unasked = asked = 0
         for offer in offers:
             words = " ".join(offer.entry.description.split()[:OWN_WORDS]).replace(":", " ")
@@ -132,15 +132,15 @@ def main() -> None:
     for task in TASKS:
         tools, queries = found["load_task"](task)
         now = known(tools, prompts, skills)
-        annex = anyio.run(filled, now)
+        other_offers = anyio.run(filled, now)
         alone = recall(view_of(now, Shown()), queries, found["score"])
-        view = view_of(now, Shown(annex, FOUND))
+        view = view_of(now, Shown(other_offers, FOUND))
         both = recall(view, queries, found["score"])
         cells = [f"{one[0]:.3f} ({one[1]:.3f})" for one in (alone, both)]
         print(f"{task:26}{cells[0]:>24}{cells[1]:>24}{both[2]:>14.2f}", flush=True)
         if task == TASKS[-1]:
             print("recall@5, and in brackets how much of it with its definition\n")
-            for kind, unasked, asked in own_words(view, annex):
+            for kind, unasked, asked in own_words(view, other_offers):
                 print(f"{kind}s by their own words: {unasked:.3f}; with kind:{kind} {asked:.3f}")
 
 

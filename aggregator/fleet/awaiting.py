@@ -12,7 +12,7 @@ from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.approving import Approving
 from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.now import Now
-from aggregator.fleet.panes import Panes
+from aggregator.fleet.profile_views import ProfileViews
 from aggregator.fleet.starting import GRACE, due, is_settled, is_starting
 from aggregator.names import ServerName
 
@@ -32,7 +32,7 @@ class Awaiting:
         *,
         queued: Callable[[], Collection[ServerName]],
         indexing: Indexing,
-        panes: Panes,
+        profile_views: ProfileViews,
         approving: Approving,
     ) -> None:
         self._now = now
@@ -40,7 +40,7 @@ class Awaiting:
         self._queued = queued
         """Returns the servers that are to start, and it is not their turn yet."""
         self._indexing = indexing
-        self._panes = panes
+        self._profile_views = profile_views
         self._approving = approving
 
     async def until_settled(self, servers: Collection[ServerName], patience: float) -> None:
@@ -66,9 +66,9 @@ class Awaiting:
 
     async def until_read(self, servers: Collection[ServerName], profile: str | None = None) -> None:
         """Wait, within bounds, until what is known of servers can be found by some clients."""
-        panes = [self._panes.of(each) for each in dict.fromkeys((None, profile))]
+        profile_views = [self._profile_views.of(each) for each in dict.fromkeys((None, profile))]
         with anyio.move_on_after(GRACE):
-            while not all(pane.is_read(servers) for pane in panes):
+            while not all(profile_view.is_read(servers) for profile_view in profile_views):
                 await self._changed.wait()
 
     async def until_compared(self) -> None:

@@ -33,19 +33,19 @@ from aggregator.downstream.server import Downstream
 from aggregator.downstream.start_queue import StartQueue
 from aggregator.downstream.transport import Connect
 from aggregator.errors import ServerUnavailableError
-from aggregator.fleet.annex import Annex
 from aggregator.fleet.approving import Approving
 from aggregator.fleet.awaiting import Awaiting, until_ready
-from aggregator.fleet.cabins import Cabins, Resident, as_listed
-from aggregator.fleet.crew import Crew
-from aggregator.fleet.enlisting import Enlisting
+from aggregator.fleet.client_processes import ClientProcesses, Resident, as_listed
 from aggregator.fleet.events import FleetEvents, NoEvents
 from aggregator.fleet.indexing import Indexing
 from aggregator.fleet.last_known import LastKnown
 from aggregator.fleet.now import Now, allowed
-from aggregator.fleet.panes import Panes
+from aggregator.fleet.other_offers import OtherOffers
 from aggregator.fleet.pinning import adapted
+from aggregator.fleet.profile_views import ProfileViews
 from aggregator.fleet.recalling import Recalling
+from aggregator.fleet.running_servers import RunningServers
+from aggregator.fleet.server_factory import ServerFactory
 from aggregator.fleet.starting import (
     is_forgotten,
     next_forgotten,
@@ -112,9 +112,11 @@ class Fleet:
             approval=self.approving,
             judge=self._judge,
         )
-        self.annex = Annex(self.now, self.changed)
+        self.other_offers = OtherOffers(self.now, self.changed)
         """What is found beside tools."""
-        self.panes = Panes(self._indexing, self.annex, lambda: self.now, self.changed)
+        self.profile_views = ProfileViews(
+            self._indexing, self.other_offers, lambda: self.now, self.changed
+        )
         """What clients of each profile look through."""
         self._clients: list[JsonObject] = []
         self._unreachable: dict[ServerName, str] = {}
@@ -123,24 +125,24 @@ class Fleet:
         self._start_queue = start_queue or StartQueue(STARTING_AT_ONCE)
         self._is_shared = is_shared
         eras = Eras(memory or NoMemory())
-        self._enlist = Enlisting(
+        self._enlist = ServerFactory(
             connect, identity, eras=eras, jitter=jitter, start_queue=self._start_queue
         )
-        self.cabins = Cabins(self._enlist, self._note_listed, self._own)
+        self.client_processes = ClientProcesses(self._enlist, self._note_listed, self._own)
         """The processes that clients have to themselves."""
-        self._crew = Crew(self._recruit, self._recalling.tell_rest)
-        self._crew.muster(config)
+        self._running = RunningServers(self._recruit, self._recalling.tell_rest)
+        self._running.muster(config)
         self.awaiting = Awaiting(
             lambda: self.now,
             self.changed,
-            queued=lambda: self._crew.queued,
+            queued=lambda: self._running.queued,
             indexing=self._indexing,
-            panes=self.panes,
+            profile_views=self.profile_views,
             approving=self.approving,
         )
         """What requests wait with for what a moment may bring."""
         self._indexing.owe(self.now.catalog)
-        for downstream in self._crew.values():
+        for downstream in self._running.values():
             self._recalling.tell(downstream)
 
     def _recruit(self, server: ServerConfig) -> Downstream:
@@ -168,7 +170,7 @@ class Fleet:
         """Take note of what a server offers, as a client's own process of it says."""
         if not self.is_own(server) or not isinstance(self.now.state(server), Idle):
             return
-        downstream = self._crew[server]
+        downstream = self._running[server]
         known = downstream.offered
         if known is None or replace(ready, since=known.since) != known:
             self._recalling.note(downstream.server, ready)
@@ -185,28 +187,28 @@ class Fleet:
         """Keep every server connected until cancelled."""
         async with anyio.create_task_group() as group:
             task_status.started()
-            group.start_soon(self.cabins.run)
+            group.start_soon(self.client_processes.run)
             group.start_soon(self._show_what_is_read)
-            group.start_soon(self.annex.run)
-            group.start_soon(self.panes.run)
-            group.start_soon(self.annex.read, self._show_skills)
+            group.start_soon(self.other_offers.run)
+            group.start_soon(self.profile_views.run)
+            group.start_soon(self.other_offers.read, self._show_skills)
             group.start_soon(self._forget_who_stays_away)
-            await self._crew.run()
+            await self._running.run()
 
     @property
     def living(self) -> tuple[ServerName, ...]:
         """The servers that have been started and have not come to their end."""
-        return tuple(dict.fromkeys((*self._crew.living, *self.cabins.living)))
+        return tuple(dict.fromkeys((*self._running.living, *self.client_processes.living)))
 
     async def refresh(self) -> None:
         """See from time to time what servers offer that nobody has needed, one at a time."""
         await self._recalling.doubt(self.now.config.enabled)
         while True:
-            idle = [name for name in self._crew if isinstance(self.now.state(name), Idle)]
+            idle = [name for name in self._running if isinstance(self.now.state(name), Idle)]
             oldest, due = self._recalling.next_stale(idle)
             if oldest is not None and due <= anyio.current_time():
                 self._recalling.visit(oldest)
-                await self._crew[oldest].visit()
+                await self._running[oldest].visit()
                 continue
             with anyio.CancelScope(deadline=due):
                 await self.changed.wait()
@@ -218,7 +220,7 @@ class Fleet:
     def reconfigure(self, config: Config, reviews: Reviews = NO_REVIEWS) -> None:
         """Go over to another configuration, replacing only the servers that it makes others."""
         before, since = self.now.catalog.servers, anyio.current_time()
-        kept = self._crew.muster(config)
+        kept = self._running.muster(config)
         self._recalling.expect(config.enabled.keys() - kept)
         states = {
             name: before[name] if name in kept else Pending(since=since) for name in config.enabled
@@ -228,11 +230,11 @@ class Fleet:
         self._indexing.index.reorder(list(states))
         self._become(self.now.with_config(config, Catalog(states), reviews))
         for name in filter(kept.__contains__, config.enabled):
-            downstream, shown = self._crew[name], self._shown(config.servers[name])
+            downstream, shown = self._running[name], self._shown(config.servers[name])
             if downstream.server != shown:
                 self._recalling.compare(downstream.server, shown)
                 downstream.reconfigure(shown, reviews.get(name))
-        self.cabins.reconfigure(config.enabled)
+        self.client_processes.reconfigure(config.enabled)
 
     def redact(self) -> Redaction:
         """Return what takes all secrets of the file out of a text."""
@@ -267,11 +269,11 @@ class Fleet:
             ServerUnavailableError: It is no longer so, or no longer there.
         """
         if resident is not None and self.is_own(name):
-            cabin = self.cabins.find(name, resident.key)
-            if cabin is None:
+            client_process = self.client_processes.find(name, resident.key)
+            if client_process is None:
                 raise ServerUnavailableError(name, "it has ended")
-            return cabin.downstream
-        downstream = self._crew.get(name)
+            return client_process.downstream
+        downstream = self._running.get(name)
         if downstream is None:
             raise ServerUnavailableError(name, "it is no longer configured")
         return downstream
@@ -280,8 +282,8 @@ class Fleet:
         """Return the state of the process that a client has of a server, if each is to have one."""
         if not self.is_own(name):
             return None
-        cabin = self.cabins.find(name, resident.key)
-        return Pending() if cabin is None else cabin.state
+        client_process = self.client_processes.find(name, resident.key)
+        return Pending() if client_process is None else client_process.state
 
     async def watch(
         self, server: ServerName, uris: Collection[str], key: Hashable | None = None
@@ -292,10 +294,10 @@ class Fleet:
             MCPError: The server refuses.
         """
         if self.is_own(server):
-            await self.cabins.watch(server, key, uris)
+            await self.client_processes.watch(server, key, uris)
             return
         self._watched[server] = frozenset(uris)
-        if (downstream := self._crew.get(server)) is not None:
+        if (downstream := self._running.get(server)) is not None:
             await downstream.watch(uris)
 
     def meet(self, capabilities: JsonObject) -> None:
@@ -310,7 +312,7 @@ class Fleet:
             CallError: It did not become ready.
         """
         if resident is not None and self.is_own(server):
-            await self.cabins.until_ready(server, resident)
+            await self.client_processes.until_ready(server, resident)
         elif not isinstance(self.now.state(server), Ready):
             await until_ready(self.server(server), lambda: self.now.state(server), self.changed)
 
@@ -318,10 +320,10 @@ class Fleet:
         """Take note of the new state of a server that is still configured."""
         if isinstance(state, Pending) and is_forgotten(state, anyio.current_time()):
             state = replace(state, known=None)
-        if server not in self._crew:
+        if server not in self._running:
             return
         if isinstance(state, Ready):
-            self._recalling.note(self._crew[server].server, state)
+            self._recalling.note(self._running[server].server, state)
         shown = self.now.state(server)
         if self._indexing.take(server, shown, state):
             self._become(self.now.with_state(server, adapted(state, shown)))
@@ -353,7 +355,7 @@ class Fleet:
                 self.stream.tell(event)
         self._tell_unreachable()
         self.meaning.follow(now.catalog)
-        self.annex.follow(now)
+        self.other_offers.follow(now)
         self.changed.send()
 
     def _tell_unreachable(self) -> None:
@@ -380,12 +382,12 @@ class Fleet:
     async def tell_roots_changed(self, servers: Collection[ServerName] | None = None) -> None:
         """Tell these servers, or all, that the roots of their client have changed."""
         async with anyio.create_task_group() as group:
-            for name, downstream in self._crew.items():
+            for name, downstream in self._running.items():
                 if servers is None or name in servers:
                     group.start_soon(downstream.tell_roots_changed)
 
     def _judge(self, entry: ToolEntry) -> None:
-        self.panes.judge(entry)
+        self.profile_views.judge(entry)
 
     def _configured(self, server: ServerName) -> ServerConfig | None:
         return self.now.config.servers.get(server)

@@ -22,7 +22,14 @@ from aggregator.basics.files import replace_file
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Ready
 from aggregator.config import Config, ServerConfig
-from aggregator.fleet.sheet import Facts, SheetError, read, rules_of, source_of, written
+from aggregator.fleet.saved_listing import (
+    Facts,
+    SavedListingError,
+    read,
+    rules_of,
+    source_of,
+    written,
+)
 from aggregator.names import ServerName
 
 logger = logging.getLogger(__name__)
@@ -31,11 +38,11 @@ DIRECTORY = "catalogs"
 READ_AT_ONCE = 256 * 1024
 """Bytes of all sheets together that are read before the first list is answered."""
 MAX_BYTES = 64 * 1024 * 1024
-"""Bytes a sheet may have: what a server may list, and then some."""
+"""Bytes a listing may have: what a server may list, and then some."""
 PAUSE = 1.0
 """Seconds to wait for more before what servers offer is written."""
 KEPT = 30 * 24 * 3600.0
-"""Seconds for which a sheet is kept that nobody has needed or written."""
+"""Seconds for which a listing is kept that nobody has needed or written."""
 STALE = 24 * 3600.0
 """Seconds after which a server is asked again what it offers."""
 FILES = 3
@@ -78,9 +85,9 @@ class LastKnown:
         at_once = sum(sizes.values()) <= READ_AT_ONCE
         found: dict[ServerName, Recalled] = {}
         for name in (name for name, size in sizes.items() if size):
-            sheet = self._read(servers[name], pinned_only=not at_once)
-            if sheet is not None:
-                found[name] = sheet
+            listing = self._read(servers[name], pinned_only=not at_once)
+            if listing is not None:
+                found[name] = listing
         return found
 
     async def recall_whole(self, server: ServerConfig) -> Recalled | None:
@@ -129,7 +136,7 @@ class LastKnown:
             with path.open(encoding="utf-8") as file:
                 age = time.time() - os.fstat(file.fileno()).st_mtime
                 known = read(file, server, pinned_only=pinned_only)
-        except (OSError, SheetError, UnicodeDecodeError) as error:
+        except (OSError, SavedListingError, UnicodeDecodeError) as error:
             logger.info("what it last offered cannot be read: %s", error)
             return None
         is_allowed = known.facts.rules == rules_of(server)
@@ -188,7 +195,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _size(path: Path | None) -> int:
-    """Return how long a sheet is; nothing if it is none of ours or out of all proportion."""
+    """Return how long a listing is; nothing if it is none of ours or out of all proportion."""
     try:
         status = path.stat() if path else None
     except OSError:
@@ -198,7 +205,7 @@ def _size(path: Path | None) -> int:
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:
-    """Write a sheet, or only that it is as it was."""
+    """Write a listing, or only that it is as it was."""
     content = "\n".join(lines).encode() + b"\n"
     with suppress(OSError):
         if _size(path) and path.read_bytes() == content:

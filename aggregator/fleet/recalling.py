@@ -10,7 +10,7 @@ from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.server import Downstream
 from aggregator.fleet.last_known import STALE, LastKnown, Recalled
-from aggregator.fleet.sheet import rules_of
+from aggregator.fleet.saved_listing import rules_of
 from aggregator.names import ServerName
 
 

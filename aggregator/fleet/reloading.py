@@ -93,7 +93,7 @@ class Reloading:
             if state is not None and server != now.config.servers[name]:
                 found[name] = await in_turns(review(server, state))
         entries = self._fleet.now.catalog.entries.values()
-        await in_turns(self._fleet.panes.expect(config, entries))
+        await in_turns(self._fleet.profile_views.expect(config, entries))
         return found
 
     def _apply(self, config: Config | ConfigError, reviews: Reviews = NO_REVIEWS) -> None:

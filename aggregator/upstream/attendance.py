@@ -111,7 +111,7 @@ class Attendance:
     async def pass_on_roots(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Have servers ask again for the roots of a client that has them to itself."""
         conversation = self._guests.conversation(ctx)
-        await self._fleet.cabins.tell_roots_changed(conversation.watcher)
+        await self._fleet.client_processes.tell_roots_changed(conversation.watcher)
         if has_servers_alone(ctx):
             await self._fleet.tell_roots_changed()
 
@@ -136,7 +136,7 @@ class Attendance:
     def _part_with(self, conversation: Conversation) -> None:
         """Hold nothing more for a client that has gone."""
         conversation.leave()
-        self._fleet.cabins.leave(conversation.watcher)
+        self._fleet.client_processes.leave(conversation.watcher)
         self._subscriptions.forget(conversation.watcher)
         self._kept.forget(conversation.watcher)
 

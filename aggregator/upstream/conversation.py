@@ -11,7 +11,7 @@ from aggregator.basics.json import JsonObject
 from aggregator.basics.signals import Signal
 from aggregator.catalog import Catalog, Changes, ToolEntry, difference, digest
 from aggregator.config.settings import MAX_LOADED
-from aggregator.fleet.cabins import Tenure
+from aggregator.fleet.client_processes import Tenure
 from aggregator.names import ServerName, ToolName
 from aggregator.upstream.announcing import Shown
 from aggregator.upstream.links import Links

@@ -21,7 +21,7 @@ from aggregator.downstream.requests import Requests
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.server import Downstream
 from aggregator.errors import CallError, ElsewhereError
-from aggregator.fleet.cabins import Resident
+from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName
@@ -91,7 +91,10 @@ class Forwarding:
         """How many clients have a process of each server of which every client has its own."""
         fleet = self._fleet
         own = [name for name, each in fleet.now.config.enabled.items() if each.per_client]
-        return {name: fleet.cabins.number(name) if fleet.is_own(name) else None for name in own}
+        return {
+            name: fleet.client_processes.number(name) if fleet.is_own(name) else None
+            for name in own
+        }
 
     async def until_own(self, server: ServerName, request: Request) -> None:
         """Begin a client's own process of a server, if every client has its own.

@@ -153,8 +153,8 @@ class Guests:
         """Begin to remember a client, with what earlier sessions of it have left behind."""
         client, visitor, profile = client_name(ctx), visitor_of(ctx), self._profile_of(ctx)
         # What its searches go by is read from here on.
-        self._fleet.panes.of(profile)
-        now = self._fleet.panes.seen(profile, self._fleet.now)
+        self._fleet.profile_views.of(profile)
+        now = self._fleet.profile_views.seen(profile, self._fleet.now)
         if has_servers_alone(ctx) and era_of(ctx) == "modern":
             self._audience.lobby.introduce(introduced(ctx), self._sees(profile))
         return Conversation(

@@ -25,7 +25,7 @@ class Lists:
 
     def __init__(self, fleet: Fleet, outlooks: Outlooks | None = None) -> None:
         self._fleet = fleet
-        self._outlooks = outlooks or Outlooks(fleet.panes, invites=False)
+        self._outlooks = outlooks or Outlooks(fleet.profile_views, invites=False)
         self._now: Now | None = None
         self._tools = dict[_Key, Sequence[JsonObject]]()
         self._prompts = defaultdict[str | None, Editions](
@@ -57,7 +57,7 @@ class Lists:
         return self._resources[conversation.profile].of(self._routes(conversation))
 
     def _routes(self, conversation: Conversation) -> Routes:
-        return self._fleet.panes.seen(conversation.profile, self._fleet.now).routes
+        return self._fleet.profile_views.seen(conversation.profile, self._fleet.now).routes
 
 
 def _all_resources(routes: Routes) -> object:

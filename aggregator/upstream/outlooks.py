@@ -3,7 +3,7 @@
 from functools import partial
 
 from aggregator.fleet.now import Now
-from aggregator.fleet.panes import Panes
+from aggregator.fleet.profile_views import ProfileViews
 from aggregator.names import ServerName
 from aggregator.upstream.inviting import Inviting, Outlook
 
@@ -11,8 +11,8 @@ from aggregator.upstream.inviting import Inviting, Outlook
 class Outlooks:
     """The outlook of every kind of client, each of them worked out once at each change."""
 
-    def __init__(self, panes: Panes, *, invites: bool) -> None:
-        self._panes = panes
+    def __init__(self, profile_views: ProfileViews, *, invites: bool) -> None:
+        self._profile_views = profile_views
         self._invites = invites
         """Whether anybody can log in here at all."""
         self._known: dict[tuple[str | None, bool], Outlook] = {}
@@ -26,17 +26,17 @@ class Outlooks:
 
     def shows(self, profile: str | None, server: ServerName, now: Now) -> bool:
         """Whether a server exists for clients of a profile."""
-        return profile is None or server in self._panes.seen(profile, now).config.servers
+        return profile is None or server in self._profile_views.seen(profile, now).config.servers
 
     def reads(self, profile: str | None, server: ServerName, now: Now) -> bool:
         """Whether resources of a server exist for clients of a profile."""
         if profile is None:
             return True
-        narrowed = self._panes.seen(profile, now)
+        narrowed = self._profile_views.seen(profile, now)
         return server in narrowed.config.servers and server not in narrowed.routes.closed
 
     def _made(self, profile: str | None, can_log_in: bool) -> Outlook:
-        narrowed = partial(self._panes.seen, profile)
+        narrowed = partial(self._profile_views.seen, profile)
         if not can_log_in:
             return narrowed
         inviting = Inviting()

@@ -7,7 +7,7 @@ from typing import Protocol
 from aggregator.basics.frozen import frozen
 from aggregator.downstream.login.shared_renewal import SharedRenewal
 from aggregator.errors import ElsewhereError, ServerUnavailableError
-from aggregator.fleet.cabins import Tenure
+from aggregator.fleet.client_processes import Tenure
 from aggregator.names import ServerName
 from aggregator.upstream.seal import Sealer, Wax
 

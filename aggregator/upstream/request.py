@@ -8,7 +8,7 @@ from aggregator.basics.eras import Era
 from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.exposure import time_to_live
-from aggregator.fleet.cabins import Resident
+from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.now import Now
 from aggregator.upstream.caller import ContextCaller, Way
 from aggregator.upstream.conversation import Conversation

@@ -6,7 +6,7 @@ from typing import Any
 from aggregator.basics.json import JsonObject
 from aggregator.downstream.call_slots import Party
 from aggregator.downstream.questions import refuse, telling_of_roots
-from aggregator.fleet.cabins import Tenure
+from aggregator.fleet.client_processes import Tenure
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import ContextCaller

@@ -99,7 +99,7 @@ class Searching:
     ) -> dict[Keywords, Nearness]:
         """Ask what queries mean; those of which it is not known by now are left to their words."""
         asked = [query for query in queries if isinstance(query, Keywords) and query.terms]
-        index = self._fleet.panes.of(profile).index
+        index = self._fleet.profile_views.of(profile).index
         nearness, mended = self._fleet.meaning.nearness, index.mended
         found = [(query, await nearness(query.text, *mended(query))) for query in asked]
         return {query: near for query, near in found if near}
@@ -108,14 +108,14 @@ class Searching:
         self, now: Now, conversation: Conversation, near: Mapping[Keywords, Nearness]
     ) -> View:
         """Put together what this client's search looks at."""
-        changes, pane = (
+        changes, profile_view = (
             conversation.changes(now.catalog),
-            self._fleet.panes.of(conversation.profile),
+            self._fleet.profile_views.of(conversation.profile),
         )
         view = View(
             catalog=now.catalog,
             lookup=now.lookup,
-            index=pane.index,
+            index=profile_view.index,
             near=near,
             visible=known_names(now, conversation),
             descriptions=now.descriptions,
@@ -125,7 +125,7 @@ class Searching:
             now=anyio.current_time(),
             changes=changes if conversation.has_memory else None,
             max_chars=budget(now, conversation),
-            shown=shown_to(now, conversation, pane.annex),
+            shown=shown_to(now, conversation, profile_view.other_offers),
         )
         return _with_client(view, now, conversation)
 

@@ -117,7 +117,7 @@ class Upstream(Server[Any]):
         )
         self._expresses: dict[str | None, Express] = {}
         """What takes plain calls out of each stream."""
-        outlooks = Outlooks(fleet.panes, invites=logins is not None)
+        outlooks = Outlooks(fleet.profile_views, invites=logins is not None)
         self._recollection = recollection
         self._guests = Guests(
             fleet, audience, recollection, self._logging_in, outlooks, replica=replica
@@ -172,7 +172,7 @@ class Upstream(Server[Any]):
 
     def grows_lists(self, profile: str | None = None) -> bool:
         """Whether a surface is pinned for a profile that only the handshake era allows."""
-        now = self.fleet.panes.seen(profile, self.fleet.now)
+        now = self.fleet.profile_views.seen(profile, self.fleet.now)
         return now.config.settings.surface in ("promote", "hybrid")
 
     def create_initialization_options(
@@ -289,7 +289,7 @@ class Upstream(Server[Any]):
         conversation = self.conversations.newest
         if conversation is None:
             return None
-        now = self.fleet.panes.seen(conversation.profile, self.fleet.now)
+        now = self.fleet.profile_views.seen(conversation.profile, self.fleet.now)
         return again(now, conversation, self._recollection)
 
     def _list_tools(self, request: Request) -> dict[str, Any]:
@@ -318,7 +318,7 @@ class Upstream(Server[Any]):
 
         Who has chosen none may yet be given one: what some may not see is then not checked at all.
         """
-        now = self.fleet.panes.seen(profile, self.fleet.now)
+        now = self.fleet.profile_views.seen(profile, self.fleet.now)
         entry = now.catalog.entries.get(ToolName(name))
         if entry is None or (profile is None and not self._is_open(entry)):
             return None
@@ -326,12 +326,12 @@ class Upstream(Server[Any]):
 
     def _is_open(self, entry: ToolEntry) -> bool:
         """Whether every client may see a tool."""
-        now, panes = self.fleet.now, self.fleet.panes
+        now, profile_views = self.fleet.now, self.fleet.profile_views
         server = now.config.servers.get(entry.server)
         if server is None or server.is_personal:
             return False
         views = now.config.settings.views
-        return all(entry.name in panes.seen(name, now).catalog.entries for name in views)
+        return all(entry.name in profile_views.seen(name, now).catalog.entries for name in views)
 
     def _introduced(self, ctx: Context, result: HandlerResult) -> HandlerResult:
         """Tell a client how it will reach tools, by its era and its name."""
@@ -341,7 +341,7 @@ class Upstream(Server[Any]):
         introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
         client = introduced if isinstance(introduced, str) else client_name(ctx)
         profile = self._guests.profile(ctx, client)
-        now = self.fleet.panes.seen(profile, self.fleet.now)
+        now = self.fleet.profile_views.seen(profile, self.fleet.now)
         stranger = self._guests.stranger(era, client, profile=profile)
         return {**result, "instructions": listing.instructions_for(now, stranger)}
 

@@ -114,7 +114,7 @@ class Subscriptions:
             self._watches.touch_own(lambda watcher: watcher.profile not in same)  # noqa: B023 - used at once
 
     def _now(self, profile: str) -> Now:
-        return self._fleet.panes.seen(profile, self._fleet.now)
+        return self._fleet.profile_views.seen(profile, self._fleet.now)
 
     async def _clear_up(self) -> None:
         """Have servers stop telling of what clients that are gone had watched."""

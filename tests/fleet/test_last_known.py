@@ -18,7 +18,7 @@ from aggregator.config import Config, ServerConfig, Settings
 from aggregator.downstream.intake import take_in
 from aggregator.fleet import last_known as bounds
 from aggregator.fleet.last_known import KEPT, LastKnown, open_last_known, program_of
-from aggregator.fleet.sheet import SheetError, read, written
+from aggregator.fleet.saved_listing import SavedListingError, read, written
 from aggregator.names import ServerName
 from tests.patience import PATIENCE
 from tests.work import counting
@@ -120,7 +120,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_what_is_damaged_costs_only_the_start(tmp_path: Path, damage: str) -> None:
-    with pytest.raises(SheetError):
+    with pytest.raises(SavedListingError):
         read(iter(damage.splitlines(keepends=True)), SERVER)
 
     kept(tmp_path, offering("a")).write_text(damage)

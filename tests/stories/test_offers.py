@@ -286,7 +286,9 @@ async def test_what_is_gone_is_found_no_more(client_era: Era) -> None:
             before = await client.call_tool("ToolSearch", {"query": "refund customer"})
             upstream.fleet.reconfigure(upstream.fleet.now.config.only(["notes"]))
             fleet, name = upstream.fleet, ToolName("skill:shop/refunds")
-            await until(lambda: fleet.annex.find("skill", name) is None, lambda: fleet.changed)
+            await until(
+                lambda: fleet.other_offers.find("skill", name) is None, lambda: fleet.changed
+            )
             after = await client.call_tool("ToolSearch", {"query": "kind:skill refund customer"})
 
     assert offers_of(before) == [("skill", "skill:shop/refunds")]

@@ -11,7 +11,7 @@ from mcp import Client
 
 from aggregator.catalog import Idle
 from aggregator.config import IDLE_TIMEOUT
-from aggregator.fleet import cabins
+from aggregator.fleet import client_processes
 from aggregator.names import ServerName
 from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
@@ -108,7 +108,7 @@ async def test_each_session_has_its_own(era: Era) -> None:
         assert await note(other, "b") == "b"
         assert await note(one, "c") == "a c"
         assert (pads.opened, pads.open) == (3, 2)
-        assert upstream.fleet.cabins.number(PAD) == 2
+        assert upstream.fleet.client_processes.number(PAD) == 2
 
 
 async def test_it_is_begun_by_the_first_call_and_ends_with_the_session() -> None:
@@ -125,7 +125,7 @@ async def test_it_is_begun_by_the_first_call_and_ends_with_the_session() -> None
             assert await note(client, "b") == "a b"
         await anyio.sleep(5)
         assert (pads.opened, pads.open) == (2, 0)
-        assert list(upstream.fleet.cabins) == []
+        assert list(upstream.fleet.client_processes) == []
 
 
 async def test_prompts_and_skills_are_those_of_its_own_process() -> None:
@@ -159,7 +159,7 @@ async def test_a_hundred_sessions_leave_nothing_behind() -> None:
             assert pads.open == 100
         await anyio.sleep(5)
         assert pads.open == 0
-        assert upstream.fleet.cabins.living == ()
+        assert upstream.fleet.client_processes.living == ()
 
 
 async def test_who_leaves_while_it_starts_leaves_nothing_behind() -> None:
@@ -173,7 +173,7 @@ async def test_who_leaves_while_it_starts_leaves_nothing_behind() -> None:
             group.start_soon(client.call_tool, "pad__note", {"text": "a"})
             await anyio.sleep(1)
             group.cancel_scope.cancel()
-    assert list(upstream.fleet.cabins) == []
+    assert list(upstream.fleet.client_processes) == []
 
 
 async def test_a_client_without_a_session_has_one_until_it_has_not_used_it_for_long() -> None:
@@ -215,7 +215,7 @@ async def test_where_there_is_one_client_it_means_nothing() -> None:
 async def test_there_are_not_more_than_the_machine_can_bear(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cabins, "MAX_CABINS", 2)
+    monkeypatch.setattr(client_processes, "MAX_CLIENT_PROCESSES", 2)
     async with (
         shared(Pads()) as upstream,
         visiting(upstream, "handshake") as one,

@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.errors import ServerUnavailableError
-from aggregator.fleet.cabins import Tenure
+from aggregator.fleet.client_processes import Tenure
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.seal import OwnWax
 from tests.peers import (
@@ -54,7 +54,7 @@ async def test_a_process_that_ends_takes_only_its_own_client_with_it() -> None:
         await anyio.sleep(1)
         # It is not started for nobody: what it held is lost.
         assert len(ways) == 3
-        assert upstream.fleet.cabins.number(PAD) == 1
+        assert upstream.fleet.client_processes.number(PAD) == 1
 
         assert await note(other, "c") == "b c"
         assert await note(one, "d") == "d"
@@ -67,7 +67,7 @@ async def test_one_that_cannot_be_started_is_said_so_and_not_tried_for_ever() ->
         answer = await client.call_tool("pad__note", {"text": "a"})
         assert error_of(answer)["kind"] == "server-unavailable"
         await anyio.sleep(1000)
-        assert list(upstream.fleet.cabins) == []
+        assert list(upstream.fleet.client_processes) == []
 
 
 async def test_another_configuration_of_it_is_another_process_once_calls_have_ended() -> None:
@@ -264,4 +264,4 @@ async def test_who_waits_for_its_turn_has_a_process_of_what_is_configured_then(
         upstream.fleet.reconfigure(configured(servers))
         slow.may_answer.set()
         await anyio.sleep(2)
-        assert [each.downstream.server.args for each in upstream.fleet.cabins] == begun
+        assert [each.downstream.server.args for each in upstream.fleet.client_processes] == begun

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Idle
 from aggregator.downstream.transport import Transport
-from aggregator.fleet import cabins
+from aggregator.fleet import client_processes
 from aggregator.names import ServerName
 from aggregator.upstream.audience import Audience
 from aggregator.upstream.conversation import Conversation
@@ -157,9 +157,9 @@ async def test_the_next_process_knows_what_its_client_watches() -> None:
     async with shared(pads) as upstream, raw_client(upstream, "handshake") as client:
         await client.request("resources/subscribe", {"uri": "pad://1"})
         await client.request("resources/subscribe", {"uri": "pad://2"})
-        upstream.fleet.cabins.reconfigure({})
+        upstream.fleet.client_processes.reconfigure({})
         await anyio.sleep(1)
-        assert list(upstream.fleet.cabins) == []
+        assert list(upstream.fleet.client_processes) == []
         await client.request("resources/unsubscribe", {"uri": "pad://2"})
         await anyio.sleep(1)
 
@@ -253,7 +253,7 @@ async def test_a_process_knows_what_its_own_client_can_be_asked() -> None:
 
 
 async def test_what_cannot_be_begun_cannot_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cabins, "MAX_CABINS", 0)
+    monkeypatch.setattr(client_processes, "MAX_CLIENT_PROCESSES", 0)
     async with shared(Pads()) as upstream, raw_client(upstream, "handshake") as client:
         with pytest.raises(MCPError, match="processes run already"):
             await client.request("resources/subscribe", {"uri": "pad://1"})

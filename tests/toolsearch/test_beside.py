@@ -17,8 +17,8 @@ def test_prompts_and_skills_take_nothing_from_tools_and_are_found_by_their_own_w
     found = evaluation()
     tools, queries = found["load_task"]("livemcpbench/steps")
     now = known(tools, *others(found))
-    annex = anyio.run(filled, now)
-    view = view_of(now, Shown(annex, FOUND))
+    other_offers = anyio.run(filled, now)
+    view = view_of(now, Shown(other_offers, FOUND))
 
     alone = recall(view_of(now, Shown()), queries, found["score"])
     beside = recall(view, queries, found["score"])
@@ -26,7 +26,7 @@ def test_prompts_and_skills_take_nothing_from_tools_and_are_found_by_their_own_w
     assert beside[0] >= alone[0] - 0.005
     assert beside[1] >= alone[1] - 0.005
     assert beside[2] < 1
-    kinds = {kind: (unasked, asked) for kind, unasked, asked in own_words(view, annex)}
+    kinds = {kind: (unasked, asked) for kind, unasked, asked in own_words(view, other_offers)}
     assert kinds.keys() == {"prompt", "skill"}
     assert all(min(each) >= 0.99 for each in kinds.values())
 

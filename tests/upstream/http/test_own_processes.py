@@ -178,7 +178,7 @@ async def until_taken(opened: Open, number: int) -> None:
     """Wait until so many clients have a process."""
 
     async def are_so_many() -> bool:
-        return len(list(opened.upstream.fleet.cabins)) == number
+        return len(list(opened.upstream.fleet.client_processes)) == number
 
     await until(are_so_many)
 

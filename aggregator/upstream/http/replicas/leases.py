@@ -11,7 +11,7 @@ from typing import Protocol
 
 import anyio
 
-from aggregator.fleet.cabins import Tenure
+from aggregator.fleet.client_processes import Tenure
 
 LEASED = 15.0
 """Seconds after which another may have what a replica has that has gone without a word."""

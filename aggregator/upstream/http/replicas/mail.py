@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from mcp_types import JSONRPCError, JSONRPCResponse
 
 from aggregator.basics.json import JsonObject, items
-from aggregator.fleet.cabins import Tenure
+from aggregator.fleet.client_processes import Tenure
 from aggregator.upstream.http.replicas.leases import Leases
 
 logger = logging.getLogger(__name__)

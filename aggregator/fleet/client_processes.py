@@ -1,9 +1,9 @@
 """Processes of their own: of a server that holds what is one client's, one for each client.
 
-A cabin is begun when its client first uses the server, and ends with the client's session. Who has
-no session is known by where it comes from, and nobody says when it leaves: its cabin ends when it
-has not been used for a while. So does, at once, one whose server cannot be reached or has ended by
-itself: what it held is lost, and the next call begins another.
+Such a process is begun when its client first uses the server, and ends with the client's session.
+Who has no session is known by where it comes from, and nobody says when it leaves: its process ends
+when it has not been used for a while. So does, at once, one whose server cannot be reached or has
+ended by itself: what it held is lost, and the next call begins another.
 """
 
 import logging
@@ -23,12 +23,12 @@ from aggregator.downstream.news import ServerEvents
 from aggregator.downstream.server import Downstream
 from aggregator.errors import CrowdedError, ServerUnavailableError
 from aggregator.fleet.awaiting import until_ready
-from aggregator.fleet.crew import DRAIN_PATIENCE
+from aggregator.fleet.running_servers import DRAIN_PATIENCE
 from aggregator.names import ServerName
 
 logger = logging.getLogger(__name__)
 
-MAX_CABINS = 128
+MAX_CLIENT_PROCESSES = 128
 """Processes of their own that clients may have at a time, all together."""
 LISTED = 0.1
 """Seconds that a process runs which was started only to see what it offers."""
@@ -105,7 +105,7 @@ Recruit = Callable[
 """Makes a server: who hears its events, what its client can be asked, and what is watched."""
 
 
-class Cabin:
+class ClientProcess:
     """One client's own process of one server."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Cabin:
         server: ServerConfig,
         resident: Resident,
         recruit: Recruit,
-        look: Callable[["Cabin"], None],
+        look: Callable[["ClientProcess"], None],
     ) -> None:
         self.resident = resident
         self.scope = anyio.CancelScope()
@@ -185,7 +185,7 @@ class Cabin:
         return await self.resident.asked(server, method, params)
 
 
-class Cabins:
+class ClientProcesses:
     """All that there are."""
 
     def __init__(
@@ -199,15 +199,15 @@ class Cabins:
         """Returns a server as it is configured now, if each client is to have its own."""
         self._listed = listed
         """Told what a server offers, as one of its processes says."""
-        self._taken: dict[tuple[ServerName, Hashable], Cabin] = {}
+        self._taken: dict[tuple[ServerName, Hashable], ClientProcess] = {}
         self._held = Taken()
-        self._begun: list[Cabin] = []
-        self._ended: list[Cabin] = []
-        self._drained: list[Cabin] = []
+        self._begun: list[ClientProcess] = []
+        self._ended: list[ClientProcess] = []
+        self._drained: list[ClientProcess] = []
         self._changed = Signal()
         self._living: list[ServerName] = []
 
-    def __iter__(self) -> Iterator[Cabin]:
+    def __iter__(self) -> Iterator[ClientProcess]:
         return iter(self._taken.values())
 
     @property
@@ -217,7 +217,7 @@ class Cabins:
 
     def number(self, server: ServerName) -> int:
         """Return how many clients have a process of this server."""
-        return sum(1 for cabin in self if cabin.name == server)
+        return sum(1 for process in self if process.name == server)
 
     async def run(self) -> None:
         """Keep processes for as long as their clients need them."""
@@ -233,7 +233,7 @@ class Cabins:
                 with anyio.CancelScope(deadline=min((each.due for each in self), default=inf)):
                     await self._changed.wait()
 
-    def find(self, server: ServerName, key: Hashable) -> Cabin | None:
+    def find(self, server: ServerName, key: Hashable) -> ClientProcess | None:
         """Return the process that a client has of a server, if it has one."""
         return self._taken.get((server, key))
 
@@ -245,39 +245,39 @@ class Cabins:
             ServerUnavailableError: It did not become ready.
             ElsewhereError: Its processes are in another replica.
         """
-        if (cabin := self.find(server, resident.key)) is None:
+        if (process := self.find(server, resident.key)) is None:
             await resident.claim(server, _Tenancy(self, server, resident.key))
             # What is configured may have changed meanwhile.
-            cabin = self.find(server, resident.key) or self._begin(server, resident)
-        await cabin.until_ready(self._changed)
+            process = self.find(server, resident.key) or self._begin(server, resident)
+        await process.until_ready(self._changed)
 
     def give_up(self, server: ServerName, key: Hashable) -> None:
         """End the process that a client has of a server, since it has one elsewhere."""
-        if (cabin := self.find(server, key)) is not None:
+        if (process := self.find(server, key)) is not None:
             logger.warning("stopped, since its client has one elsewhere", extra={"server": server})
-            self._end(cabin)
+            self._end(process)
 
     def leave(self, key: Hashable) -> None:
         """End all processes of a client that has left."""
-        for cabin in [each for each in self if each.resident.key == key]:
-            self._end(cabin)
+        for process in [each for each in self if each.resident.key == key]:
+            self._end(process)
 
     def reconfigure(self, servers: Mapping[ServerName, ServerConfig]) -> None:
         """Go over to another configuration: who is reached otherwise ends, once it is free."""
-        for cabin in list(self):
-            server = servers.get(cabin.name)
-            if server is None or not cabin.downstream.server.is_reached_like(server):
-                cabin.retire()
-                self._forget(cabin)
-                self._drained.append(cabin)
-            elif cabin.downstream.server != as_own(server):
-                cabin.downstream.reconfigure(as_own(server))
+        for process in list(self):
+            server = servers.get(process.name)
+            if server is None or not process.downstream.server.is_reached_like(server):
+                process.retire()
+                self._forget(process)
+                self._drained.append(process)
+            elif process.downstream.server != as_own(server):
+                process.downstream.reconfigure(as_own(server))
         self._changed.send()
 
     async def tell_roots_changed(self, key: Hashable) -> None:
         """Tell the processes of a client that its roots have changed."""
-        for cabin in [each for each in self if each.resident.key == key]:
-            await cabin.downstream.tell_roots_changed()
+        for process in [each for each in self if each.resident.key == key]:
+            await process.downstream.tell_roots_changed()
 
     async def watch(self, server: ServerName, key: Hashable, uris: Collection[str]) -> None:
         """Have a client told when these resources change, and no others.
@@ -287,72 +287,74 @@ class Cabins:
         Raises:
             MCPError: The server refuses.
         """
-        if (cabin := self.find(server, key)) is not None:
-            await cabin.watch(uris)
-            self._look(cabin)
+        if (process := self.find(server, key)) is not None:
+            await process.watch(uris)
+            self._look(process)
 
-    def _begin(self, name: ServerName, resident: Resident) -> Cabin:
+    def _begin(self, name: ServerName, resident: Resident) -> ClientProcess:
         if resident.has_left:
             raise ServerUnavailableError(name, "its client has left")
         if (server := self._configured(name)) is None:
             raise ServerUnavailableError(name, "its configuration has changed")
-        if not self._held.fits_one_more(resident.party, MAX_CABINS):
+        if not self._held.fits_one_more(resident.party, MAX_CLIENT_PROCESSES):
             raise CrowdedError(server.name, self._held.total)
-        cabin = Cabin(server, resident, self._recruit, self._look)
-        self._taken[server.name, resident.key] = cabin
+        process = ClientProcess(server, resident, self._recruit, self._look)
+        self._taken[server.name, resident.key] = process
         self._held.change(resident.party, 1)
-        self._begun.append(cabin)
+        self._begun.append(process)
         self._changed.send()
-        return cabin
+        return process
 
-    async def _keep(self, cabin: Cabin) -> None:
+    async def _keep(self, process: ClientProcess) -> None:
         """Run a client's process until it ends."""
-        self._living.append(cabin.name)
+        self._living.append(process.name)
         try:
-            with cabin.scope:
-                await cabin.downstream.run()
+            with process.scope:
+                await process.downstream.run()
         finally:
-            self._living.remove(cabin.name)
+            self._living.remove(process.name)
 
-    def _look(self, cabin: Cabin) -> None:
+    def _look(self, process: ClientProcess) -> None:
         """Take note that something about a process has changed."""
-        if isinstance(cabin.state, Ready) and not cabin.state.offers.unlisted:
-            self._listed(cabin.name, cabin.state)
-        if cabin.is_over:
-            self._end(cabin)
+        if isinstance(process.state, Ready) and not process.state.offers.unlisted:
+            self._listed(process.name, process.state)
+        if process.is_over:
+            self._end(process)
         self._changed.send()
 
     def _end_unused(self) -> None:
         time = anyio.current_time()
-        for cabin in [each for each in self if each.due <= time]:
-            logger.info("stopped, since its client has gone away", extra={"server": cabin.name})
-            self._end(cabin)
+        for process in [each for each in self if each.due <= time]:
+            logger.info("stopped, since its client has gone away", extra={"server": process.name})
+            self._end(process)
 
-    def _end(self, cabin: Cabin) -> None:
+    def _end(self, process: ClientProcess) -> None:
         """Have a process end now, and another take its place when it is needed."""
-        if self.find(cabin.name, cabin.resident.key) is cabin:
-            self._forget(cabin)
-            self._ended.append(cabin)
+        if self.find(process.name, process.resident.key) is process:
+            self._forget(process)
+            self._ended.append(process)
             self._changed.send()
 
-    def _forget(self, cabin: Cabin) -> None:
-        del self._taken[cabin.name, cabin.resident.key]
-        self._held.change(cabin.resident.party, -1)
+    def _forget(self, process: ClientProcess) -> None:
+        del self._taken[process.name, process.resident.key]
+        self._held.change(process.resident.party, -1)
 
 
 class _Tenancy:
     """That a client has its process of a server here, and nowhere else."""
 
-    def __init__(self, cabins: Cabins, server: ServerName, key: Hashable) -> None:
-        self._cabins = cabins
+    def __init__(
+        self, client_processes: ClientProcesses, server: ServerName, key: Hashable
+    ) -> None:
+        self._client_processes = client_processes
         self._server = server
         self._key = key
 
     def is_used(self) -> bool:
-        return self._cabins.find(self._server, self._key) is not None
+        return self._client_processes.find(self._server, self._key) is not None
 
     def lose(self) -> None:
-        self._cabins.give_up(self._server, self._key)
+        self._client_processes.give_up(self._server, self._key)
 
 
 def as_own(server: ServerConfig) -> ServerConfig:
@@ -365,7 +367,7 @@ def as_listed(server: ServerConfig) -> ServerConfig:
     return replace(server, start="lazy", idle_timeout=LISTED)
 
 
-async def _drain(cabin: Cabin) -> None:
+async def _drain(process: ClientProcess) -> None:
     """End a process that is no longer configured, once its calls in flight have ended."""
-    await cabin.downstream.retire(DRAIN_PATIENCE)
-    cabin.scope.cancel()
+    await process.downstream.retire(DRAIN_PATIENCE)
+    process.scope.cancel()

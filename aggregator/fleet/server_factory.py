@@ -12,7 +12,7 @@ from aggregator.downstream.start_queue import StartQueue
 from aggregator.downstream.transport import Connect
 
 
-class Enlisting:
+class ServerFactory:
     """What all servers of a fleet are given alike, whoever they run for."""
 
     def __init__(

@@ -38,7 +38,7 @@ Given = Offers | Mapping[str, Skill]
 NONE: Mapping[ToolName, Offer] = {}
 
 
-class Annex:
+class OtherOffers:
     """Keeps what is found beside tools in step with what is known."""
 
     def __init__(self, now: Now, changed: Signal, *, has_read: bool = False) -> None:

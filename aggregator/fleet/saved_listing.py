@@ -40,7 +40,7 @@ ALL = frozenset({"tools", "prompts", "resources"})
 """The kinds of what is not known yet where only the first lines were read."""
 
 
-class SheetError(Exception):
+class SavedListingError(Exception):
     """It cannot be read as it is."""
 
 
@@ -136,7 +136,7 @@ def read(lines: Iterator[str], server: ServerConfig, *, pinned_only: bool = Fals
         facts = _facts(json.loads(next(lines, "")))
         definitions = _sorted_out(lines, pinned_only=pinned_only)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise SheetError(str(error)) from None
+        raise SavedListingError(str(error)) from None
     return Known(_ready(server, facts, definitions, is_whole=not pinned_only), facts)
 
 
@@ -162,7 +162,7 @@ def _definitions(ready: Ready) -> Iterator[tuple[str, int, JsonObject]]:
 
 def _facts(first: object) -> Facts:
     if not is_plain_object(first) or first.get("sheet") != VERSION:
-        raise TypeError("it is no sheet of this version")
+        raise TypeError("it is no listing of this version")
     facts = Facts(**{key: value for key, value in first.items() if key != "sheet"})
     is_ours = all(type(value) is type(own) for value, own in zip(facts, _PLAIN, strict=True))
     if not is_ours or not all(type(each) is str for each in _words(facts)):

@@ -15,14 +15,14 @@ DRAIN_PATIENCE = 30.0
 
 
 @frozen
-class Member:
-    """One server of the crew, and what ends it."""
+class Running:
+    """One of these servers, and what ends it."""
 
     downstream: Downstream
     scope: anyio.CancelScope
 
 
-class Crew(Mapping[ServerName, Downstream]):
+class RunningServers(Mapping[ServerName, Downstream]):
     """The servers of a configuration, by name and in its order."""
 
     def __init__(
@@ -33,9 +33,9 @@ class Crew(Mapping[ServerName, Downstream]):
         self._recruit = recruit
         self._brief = brief
         """Tells a server what it is to know before it runs."""
-        self._members: dict[ServerName, Member] = {}
-        self._arrivals: list[Member] = []
-        self._leavers: list[Member] = []
+        self._members: dict[ServerName, Running] = {}
+        self._arrivals: list[Running] = []
+        self._leavers: list[Running] = []
         self._living: list[ServerName] = []
         self._changed = Signal()
 
@@ -66,12 +66,12 @@ class Crew(Mapping[ServerName, Downstream]):
             each.downstream.silence()
         self._leavers += leavers
         self._arrivals = [each for each in self._arrivals if kept.get(each.downstream.name) is each]
-        members: dict[ServerName, Member] = {}
+        members: dict[ServerName, Running] = {}
         for name, server in config.enabled.items():
             if name in kept:
                 members[name] = kept[name]
             else:
-                members[name] = Member(self._recruit(server), anyio.CancelScope())
+                members[name] = Running(self._recruit(server), anyio.CancelScope())
                 self._arrivals.append(members[name])
         self._members = members
         self._changed.send()
@@ -87,7 +87,7 @@ class Crew(Mapping[ServerName, Downstream]):
                     group.start_soon(self._keep, self._arrivals.pop(0))
                 await self._changed.wait()
 
-    async def _keep(self, member: Member) -> None:
+    async def _keep(self, member: Running) -> None:
         """Run a server until it is let go."""
         self._living.append(member.downstream.name)
         try:
@@ -98,7 +98,7 @@ class Crew(Mapping[ServerName, Downstream]):
             self._living.remove(member.downstream.name)
 
 
-def _kept(members: Mapping[ServerName, Member], config: Config) -> dict[ServerName, Member]:
+def _kept(members: Mapping[ServerName, Running], config: Config) -> dict[ServerName, Running]:
     """Return the members that another configuration has too, however it treats them."""
     return {
         name: member
@@ -108,7 +108,7 @@ def _kept(members: Mapping[ServerName, Member], config: Config) -> dict[ServerNa
     }
 
 
-async def _let_go(member: Member) -> None:
+async def _let_go(member: Running) -> None:
     """End a server that is no longer configured, once its calls in flight have ended."""
     await member.downstream.retire(DRAIN_PATIENCE)
     member.scope.cancel()

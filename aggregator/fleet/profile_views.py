@@ -16,10 +16,10 @@ import anyio.lowlevel
 from aggregator.basics.signals import Signal
 from aggregator.catalog import ToolEntry
 from aggregator.config import Config
-from aggregator.fleet.annex import Annex
 from aggregator.fleet.indexing import Growing, Indexing, in_turns
 from aggregator.fleet.narrowing import Narrowing
 from aggregator.fleet.now import Now
+from aggregator.fleet.other_offers import OtherOffers
 from aggregator.names import ServerName
 from aggregator.search.hits import Ranker
 
@@ -27,7 +27,7 @@ Look = Callable[[], Now]
 """Returns what is known now."""
 
 
-class Pane(Protocol):
+class ProfileView(Protocol):
     """What some clients look through."""
 
     @property
@@ -36,7 +36,7 @@ class Pane(Protocol):
         ...
 
     @property
-    def annex(self) -> Annex:
+    def other_offers(self) -> OtherOffers:
         """What they find beside tools."""
         ...
 
@@ -45,12 +45,12 @@ class Pane(Protocol):
         ...
 
 
-class WholePane:
+class WholeView:
     """What clients look through that see everything."""
 
-    def __init__(self, indexing: Indexing, annex: Annex) -> None:
+    def __init__(self, indexing: Indexing, other_offers: OtherOffers) -> None:
         self._indexing = indexing
-        self.annex = annex
+        self.other_offers = other_offers
 
     @property
     def index(self) -> Ranker:
@@ -59,10 +59,10 @@ class WholePane:
 
     def is_read(self, servers: Collection[ServerName], /) -> bool:
         """Whether something of each of these servers of which it is known can be found."""
-        return self._indexing.is_read(servers) and self.annex.is_ready(servers)
+        return self._indexing.is_read(servers) and self.other_offers.is_ready(servers)
 
 
-class ProfilePane:
+class NarrowView:
     """What clients of one profile look through."""
 
     def __init__(
@@ -74,7 +74,7 @@ class ProfilePane:
         self._changed = changed
         self._staged: dict[ServerName, Sequence[ToolEntry]] = {}
         self._index: Growing | None = None
-        self._annex = Annex(self._seen, changed, has_read=True)
+        self._other_offers = OtherOffers(self._seen, changed, has_read=True)
 
     @property
     def index(self) -> Growing:
@@ -87,10 +87,10 @@ class ProfilePane:
         return self._index
 
     @property
-    def annex(self) -> Annex:
+    def other_offers(self) -> OtherOffers:
         """What is found beside the tools of the profile."""
-        self._annex.follow(self._seen)
-        return self._annex
+        self._other_offers.follow(self._seen)
+        return self._other_offers
 
     @property
     def _seen(self) -> Now:
@@ -98,19 +98,19 @@ class ProfilePane:
 
     def is_read(self, servers: Collection[ServerName], /) -> bool:
         """Whether all that is known of these servers can be found."""
-        return self.annex.is_ready(servers) and self._due().keys().isdisjoint(servers)
+        return self.other_offers.is_ready(servers) and self._due().keys().isdisjoint(servers)
 
     async def run(self) -> None:
         """Keep what is found in step with what is known, a little at a time."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._follow)
-            group.start_soon(self.annex.run)
+            group.start_soon(self.other_offers.run)
 
     async def _follow(self) -> None:
         config = self._seen.config
         while True:
             now = self._seen
-            self._annex.follow(now)
+            self._other_offers.follow(now)
             if now.config is not config:
                 config = now.config
                 self.index.reorder(list(config.enabled))
@@ -146,31 +146,33 @@ class ProfilePane:
         await anyio.lowlevel.checkpoint()
 
 
-class Panes:
-    """The panes of all profiles that somebody looks through."""
+class ProfileViews:
+    """What the clients of each profile in use see."""
 
-    def __init__(self, indexing: Indexing, annex: Annex, look: Look, changed: Signal) -> None:
+    def __init__(
+        self, indexing: Indexing, other_offers: OtherOffers, look: Look, changed: Signal
+    ) -> None:
         self._indexing = indexing
-        self._whole = WholePane(indexing, annex)
+        self._whole = WholeView(indexing, other_offers)
         self._look = look
         self._changed = changed
         self._narrowings: dict[str, Narrowing] = {}
-        self._panes: dict[str, ProfilePane] = {}
-        self._arrivals: list[ProfilePane] = []
+        self._profile_views: dict[str, NarrowView] = {}
+        self._arrivals: list[NarrowView] = []
         self._arrived = Signal()
 
-    def of(self, profile: str | None) -> Pane:
+    def of(self, profile: str | None) -> ProfileView:
         """Return what clients of a profile look through; all there is, for those without."""
         if profile is None:
             return self._whole
-        pane = self._panes.get(profile)
-        if pane is None:
+        profile_view = self._profile_views.get(profile)
+        if profile_view is None:
             narrowing = self._narrowing(profile)
-            pane = ProfilePane(narrowing, self._look, self._indexing, self._changed)
-            self._panes[profile] = pane
-            self._arrivals.append(pane)
+            profile_view = NarrowView(narrowing, self._look, self._indexing, self._changed)
+            self._profile_views[profile] = profile_view
+            self._arrivals.append(profile_view)
             self._arrived.send()
-        return pane
+        return profile_view
 
     def seen(self, profile: str | None, now: Now) -> Now:
         """Return what is known as clients of a profile see it, whether any look or not."""
@@ -188,7 +190,7 @@ class Panes:
             yield from narrowing.expect(config, known)
 
     async def run(self) -> None:
-        """Keep each pane in step with what is known, from when somebody looks through it."""
+        """Keep each view in step with what is known, from when somebody looks through it."""
         async with anyio.create_task_group() as group:
             while True:
                 while self._arrivals:
