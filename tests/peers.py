@@ -28,8 +28,8 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.last_known import LastKnown
 from aggregator.memory import Memory, NoMemory
 from aggregator.names import ServerName, prefixes
-from aggregator.upstream.audience import Audience
-from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.client_memory import ClientMemory
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
@@ -237,7 +237,7 @@ async def aggregating(
     named = [name for name in servers if name not in without]
     config = configured({name: options.get(name, {}) for name in named}, settings)
     is_shared = is_shared or way().is_shared
-    audience = Audience(is_shared=is_shared)
+    audience = ConnectedClients(is_shared=is_shared)
     fleet = Fleet(
         config,
         connect=lambda server: servers[server.name],
@@ -248,8 +248,8 @@ async def aggregating(
         last_known=last_known,
         is_shared=is_shared,
     )
-    recollection = Recollection(memory or NoMemory(), config.path)
-    upstream = Upstream(fleet, audience, recollection, logins, replica)
+    client_memory = ClientMemory(memory or NoMemory(), config.path)
+    upstream = Upstream(fleet, audience, client_memory, logins, replica)
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)

@@ -39,10 +39,10 @@ from aggregator.records.learning import keep_learning
 from aggregator.records.tracing import keep_sending, open_tracer
 from aggregator.search.hits import Experience
 from aggregator.search.semantic.meaning import open_meaning
-from aggregator.upstream.audience import Audience
+from aggregator.upstream.client_memory import ClientMemory
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.keeping import Keeping
 from aggregator.upstream.opening import Opening
-from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, Replica
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.stdio import ClientWriter, claimed, standard_streams
@@ -185,7 +185,7 @@ async def running_fleet(
         # To forget them is nothing that `state: false` asks for: they are not what was learned.
         logins = login_home(variables, config.path, replica.shared_renewal)
         meaning = open_meaning(state, wanted=settings.semantic)
-        audience = Audience(is_shared=is_shared)
+        connected = ConnectedClients(is_shared=is_shared)
         last_known = open_last_known(state_path(variables), config)
         # Of the process, and not of one client: whoever exports reads nothing else.
         tracer = open_tracer(os.environ)
@@ -195,7 +195,7 @@ async def running_fleet(
             identity=IDENTITY,
             memory=memory,
             meaning=meaning,
-            events=audience,
+            events=connected,
             lock=lock_path(config.path),
             last_known=last_known,
             stream=Stream(tracer),
@@ -209,8 +209,8 @@ async def running_fleet(
             auditing = Auditing(settings.audit, fleet.redact, fleet.report_trouble)
             await auditing.prepare()
             group.start_soon(auditing.keep, fleet.stream)
-        recollection = Recollection(memory, config.path)
-        server = Upstream(fleet, audience, recollection, logins, replica)
+        client_memory = ClientMemory(memory, config.path)
+        server = Upstream(fleet, connected, client_memory, logins, replica)
         if tracer is not None:
             server.middleware.insert(0, serving(fleet, tracer))
             group.start_soon(keep_sending, tracer)
@@ -304,7 +304,7 @@ async def serve_client(
                 await serve_loop(server, read, write, lifespan_state=visitor, init_options=options)
     finally:
         if visitor is not None:
-            server.attendance.forget(visitor)
+            server.change_listeners.forget(visitor)
 
 
 @asynccontextmanager
@@ -316,7 +316,7 @@ async def _without_plain_calls(
     if not isinstance(write, ClientWriter):
         yield read, write
         return
-    async with server.express(read, write, visitor) as rest:
+    async with server.stream_fast_path(read, write, visitor) as rest:
         yield rest, write
 
 

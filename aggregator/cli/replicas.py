@@ -10,7 +10,7 @@ from aggregator.upstream.http.binding import Binding, BindingError
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.key_file import KeyFile
 from aggregator.upstream.http.replicas.mail import Box
-from aggregator.upstream.seal import Wax
+from aggregator.upstream.seal import Cipher
 
 STATE = "AGGREGATOR_STATE"
 """The variable with the address of the store: what stands in a command line, others can see."""
@@ -48,17 +48,17 @@ def common_for(
             ExitStatus.USAGE,
         )
     # Whoever is alone does not wait for what only replicas take.
-    from aggregator.upstream.http.replicas.wax import SharedWax  # noqa: PLC0415 - see above
+    from aggregator.upstream.http.replicas.cipher import SharedCipher  # noqa: PLC0415 - see above
 
     try:
         keys = KeyFile(path)
-        wax = SharedWax(keys)
-        return Common.of(keys, wax, binding, None if url is None else _store(url, wax))
+        cipher = SharedCipher(keys)
+        return Common.of(keys, cipher, binding, None if url is None else _store(url, cipher))
     except BindingError as error:
         raise CommandError(str(error), error.hint) from error
 
 
-def _store(url: str, wax: Wax) -> Box:
+def _store(url: str, cipher: Cipher) -> Box:
     """Return what replicas have in common besides the keys."""
     if not is_store(url):
         raise CommandError(
@@ -72,4 +72,4 @@ def _store(url: str, wax: Wax) -> Box:
         raise CommandError(
             "a store needs the extra `redis`", "`pip install 'mcp-tool-aggregator[redis]'`"
         ) from error
-    return Store(url, wax)
+    return Store(url, cipher)

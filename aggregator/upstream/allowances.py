@@ -19,7 +19,7 @@ import anyio
 from aggregator.basics.signals import Signal
 from aggregator.config.http import CallLimits
 from aggregator.errors import OverLimitError
-from aggregator.upstream.others import MINUTE, Others, Report
+from aggregator.upstream.other_replicas import MINUTE, OtherReplicas, Report
 
 INSISTING = 20
 """Refusals in a row after which somebody is turned away at the door."""
@@ -46,7 +46,7 @@ class Account:
         """Calls that were refused since one was last let through."""
         self.barred_until = float("-inf")
         """When it may come to the door again."""
-        self.others = Others()
+        self.others = OtherReplicas()
         """What it has asked of other replicas."""
         self._untold = 0
         """Calls that were let through since they were last told of any."""

@@ -32,11 +32,11 @@ from aggregator.toolsearch.refusal import unfit
 from aggregator.upstream.forwarding import Forward, Forwarding
 from aggregator.upstream.listing import budget, profile_of
 from aggregator.upstream.logging_in import LoggingIn
+from aggregator.upstream.observer import Note, Observer
 from aggregator.upstream.offered import Offered, offered
 from aggregator.upstream.request import Request
 from aggregator.upstream.results.guard import Guard, limit_for
 from aggregator.upstream.results.telling import PREFIX, name_in
-from aggregator.upstream.witness import Note, Witness
 
 FOR_CLIENTS = (types.URL_ELICITATION_REQUIRED, types.MISSING_REQUIRED_CLIENT_CAPABILITY)
 """Errors that ask something of the client itself."""
@@ -56,13 +56,13 @@ class Calls:
         logging_in: LoggingIn,
         offered: Offered,
         *,
-        witness: Witness,
+        observer: Observer,
         guard: Guard,
     ) -> None:
         self._fleet = fleet
         self._forwarding = forwarding
         self._logging_in = logging_in
-        self._witness = witness
+        self._observer = observer
         self._offered = offered
         self._guard = guard
 
@@ -74,13 +74,13 @@ class Calls:
                 call through a meta-tool, which itself is in order, the model is told instead.
         """
         entry: ToolEntry | None = None
-        with self._witness.see_call(request) as sight:
+        with self._observer.see_call(request) as observation:
 
             def note(asked: CallRequest, noted: ToolEntry | None) -> None:
                 nonlocal entry
                 # A page of a result is not a result to be kept once more.
                 entry = None if noted is not None and noted.name == READING else noted
-                sight.note(asked, noted)
+                observation.note(asked, noted)
 
             try:
                 result = await self._bound(request, note)
@@ -90,17 +90,17 @@ class Calls:
                     learn_links(result, entry, request)
             except (CallError, MCPError) as error:
                 result = told(error, request)
-            sight.answered(result)
+            observation.answered(result)
         # Whoever counts or writes down has seen all of it.
         limit = limit_for(request)
         return await self._guard.fitted(result, request, entry, limit) if limit else result
 
     def turn_away(self, request: Request, error: CallError) -> dict[str, Any]:
         """Answer a call that is not even looked at."""
-        with self._witness.see_call(request) as sight:
-            sight.note(CallRequest(request.params["name"], {}), None)
+        with self._observer.see_call(request) as observation:
+            observation.note(CallRequest(request.params["name"], {}), None)
             result = failure(error)
-            sight.answered(result)
+            observation.answered(result)
         return result
 
     async def _bound(self, request: Request, note: Note) -> "Bound | dict[str, Any]":

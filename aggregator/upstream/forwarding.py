@@ -26,15 +26,15 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName
 from aggregator.records.events import Tracer
+from aggregator.upstream.background import Background
 from aggregator.upstream.caller import ContextCaller
-from aggregator.upstream.inviting import Outlook
+from aggregator.upstream.login_invitations import Outlook
 from aggregator.upstream.parking import Parking, Run
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError
 from aggregator.upstream.tracing import forwarding
-from aggregator.upstream.yard import Yard
 
 RESERVED_META = ("io.modelcontextprotocol/", "aggregator/")
 """What belongs to one hop, or tells facts of ours, and is never passed on."""
@@ -74,11 +74,11 @@ class Begun(NamedTuple):
 class Forwarding:
     """Sends requests on to servers."""
 
-    def __init__(self, fleet: Fleet, yard: Yard, replica: Replica) -> None:
+    def __init__(self, fleet: Fleet, background: Background, replica: Replica) -> None:
         self._fleet = fleet
         self._replica = replica
         self._sealer = replica.sealer
-        self._parking = Parking(yard)
+        self._parking = Parking(background)
 
     @property
     def noise(self) -> dict[ServerName, int]:

@@ -26,10 +26,10 @@ from aggregator.entry.ground import Ground, digest_of_params, stamp_of
 from aggregator.entry.record import Answer, Record, read, written
 from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import secrets
+from aggregator.upstream.client_memory import RESTORED_WITHIN, ClientMemory
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.listing import tools_for
 from aggregator.upstream.opening import LIST, Exchange, Opening
-from aggregator.upstream.recollection import RESTORED_WITHIN, Recollection
 
 PAUSE = 1.0
 """Seconds to wait for more changes before what is kept is written."""
@@ -50,15 +50,15 @@ class Again(NamedTuple):
     """Until when it would be given more than that, on the clock of `time.time`."""
 
 
-def again(now: Now, conversation: Conversation, recollection: Recollection) -> Again:
+def again(now: Now, conversation: Conversation, client_memory: ClientMemory) -> Again:
     """Return what a client would be given if it came again.
 
     Of a server that has not been heard of yet, that is nothing then as well.
     """
     client = conversation.client
-    relists = recollection.relists(client)
+    relists = client_memory.relists(client)
     # For a while it would find what it has loaded.
-    after = recollection.restored_until if conversation.loaded else 0.0
+    after = client_memory.restored_until if conversation.loaded else 0.0
     return Again(
         tools_for(now, Conversation(conversation.era, client, known_relist=relists)), after
     )

@@ -19,12 +19,12 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName
 from aggregator.toolsearch.wording import counted, listed
+from aggregator.upstream.background import Background
 from aggregator.upstream.forwarding import Forwarding
 from aggregator.upstream.identity import Identity
-from aggregator.upstream.inviting import Outlook
+from aggregator.upstream.login_invitations import Outlook
 from aggregator.upstream.request import Request
 from aggregator.upstream.seal import Binding
-from aggregator.upstream.yard import Yard
 
 LOGIN_META = "aggregator/login"
 """The `_meta` key of a result that holds the facts of a login."""
@@ -36,11 +36,13 @@ MAX_LIST = 400
 class LoggingIn:
     """Answers calls of the tools that have a person log in."""
 
-    def __init__(self, fleet: Fleet, forwarding: Forwarding, yard: Yard, home: Home | None) -> None:
+    def __init__(
+        self, fleet: Fleet, forwarding: Forwarding, background: Background, home: Home | None
+    ) -> None:
         self._fleet = fleet
         self._forwarding = forwarding
         self._visits = None if home is None else Visits(home)
-        self._yard = yard
+        self._background = background
 
     def is_for(
         self, capabilities: JsonObject, identity: Identity, is_near: Callable[[], bool]
@@ -90,9 +92,9 @@ class LoggingIn:
 
     async def _visited(self, server: ServerConfig, state: Failed, caller: Caller) -> str | None:
         """Have a person log in, with others that want the same; say what stood in the way."""
-        if self._visits is None or self._yard.group is None:
+        if self._visits is None or self._background.group is None:
             return "the aggregator is about to end"
-        visit = self._visits.to(server, state.scope, self._yard.group)
+        visit = self._visits.to(server, state.scope, self._background.group)
         with visit.awaited():
             return await _attend(visit, caller)
 

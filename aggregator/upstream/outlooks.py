@@ -5,7 +5,7 @@ from functools import partial
 from aggregator.fleet.now import Now
 from aggregator.fleet.profile_views import ProfileViews
 from aggregator.names import ServerName
-from aggregator.upstream.inviting import Inviting, Outlook
+from aggregator.upstream.login_invitations import LoginInvitations, Outlook
 
 
 class Outlooks:
@@ -39,11 +39,11 @@ class Outlooks:
         narrowed = partial(self._profile_views.seen, profile)
         if not can_log_in:
             return narrowed
-        inviting = Inviting()
+        login_invitations = LoginInvitations()
 
         def outlook(now: Now) -> Now:
             # To log in changes something.
             is_reading = profile is not None and now.config.settings.view(profile).read_only
-            return narrowed(now) if is_reading else inviting(narrowed(now))
+            return narrowed(now) if is_reading else login_invitations(narrowed(now))
 
         return outlook

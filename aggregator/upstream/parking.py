@@ -23,7 +23,7 @@ from aggregator.basics.signals import Signal
 from aggregator.downstream.call_slots import Party
 from aggregator.downstream.inflight import Caller, Notify
 from aggregator.errors import CallError
-from aggregator.upstream.yard import Yard
+from aggregator.upstream.background import Background
 
 logger = logging.getLogger(__name__)
 
@@ -156,9 +156,9 @@ class _Call:
 class Parking:
     """The calls that may be parked."""
 
-    def __init__(self, yard: Yard) -> None:
+    def __init__(self, background: Background) -> None:
         self._calls: dict[str, _Call] = {}
-        self._yard = yard
+        self._background = background
 
     @property
     def is_full(self) -> bool:
@@ -167,11 +167,11 @@ class Parking:
 
     async def begin(self, run: Run, caller: Caller) -> dict[str, Any] | str:
         """Start a call; return its result, or the ticket of one that waits for answers."""
-        if self._yard.group is None:
+        if self._background.group is None:
             return await run(caller)
         call = _Call(self, caller)
         self._calls[call.ticket] = call
-        self._yard.group.start_soon(self._hold, call, run)
+        self._background.group.start_soon(self._hold, call, run)
         return await self._await(call, caller)
 
     async def resume(

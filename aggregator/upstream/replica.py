@@ -9,7 +9,7 @@ from aggregator.downstream.login.shared_renewal import SharedRenewal
 from aggregator.errors import ElsewhereError, ServerUnavailableError
 from aggregator.fleet.client_processes import Tenure
 from aggregator.names import ServerName
-from aggregator.upstream.seal import Sealer, Wax
+from aggregator.upstream.seal import Cipher, Sealer
 
 ELSEWHERE = -32070
 """What a request is answered that another replica has to answer: over HTTP, to be sent again."""
@@ -50,7 +50,7 @@ class Replica:
 
     name: str = ""
     """What tells it from the others, also once it was started again."""
-    wax: Wax | None = field(default=None, repr=False)
+    cipher: Cipher | None = field(default=None, repr=False)
     """What they have in common; nothing where there are no others."""
     sealer: Sealer = field(default_factory=Sealer, repr=False)
     """Seals what clients carry from one request to the next."""
@@ -62,7 +62,7 @@ class Replica:
     @property
     def is_alone(self) -> bool:
         """Whether all requests of a client come here."""
-        return self.wax is None
+        return self.cipher is None
 
     @property
     def keeps_lists(self) -> bool:

@@ -12,7 +12,7 @@ from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.now import Now
 from aggregator.upstream.caller import ContextCaller, Way
 from aggregator.upstream.conversation import Conversation
-from aggregator.upstream.inviting import Outlook, plain
+from aggregator.upstream.login_invitations import Outlook, plain
 
 
 @frozen

@@ -8,8 +8,8 @@ from aggregator.downstream.call_slots import Party
 from aggregator.downstream.questions import refuse, telling_of_roots
 from aggregator.fleet.client_processes import Tenure
 from aggregator.names import ServerName
-from aggregator.upstream.audience import Audience
 from aggregator.upstream.caller import ContextCaller
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.conversation import Conversation
 
 
@@ -21,10 +21,10 @@ class ClientResident:
     """
 
     def __init__(
-        self, caller: ContextCaller, conversation: Conversation, audience: Audience
+        self, caller: ContextCaller, conversation: Conversation, connected: ConnectedClients
     ) -> None:
         self._conversation = conversation
-        self._audience = audience
+        self._connected = connected
         self._declared = caller.capabilities
         self.party: Party = caller.party
         self._whose = caller.whose
@@ -58,18 +58,18 @@ class ClientResident:
 
     def watched(self, server: ServerName) -> frozenset[str]:
         """Return which resources of a server it watches."""
-        return self._audience.watches.uris(server, self._conversation.watcher)
+        return self._connected.watches.uris(server, self._conversation.watcher)
 
     def updated(self, server: ServerName, uri: str, /) -> None:
         """Tell it that a resource has changed."""
-        self._audience.watches.touch(server, uri, self._conversation.watcher)
+        self._connected.watches.touch(server, uri, self._conversation.watcher)
 
     def logged(self, server: ServerName, params: JsonObject, /) -> None:
         """Pass on a log message that belongs to no call."""
-        self._audience.logged(server, params, self._conversation)
+        self._connected.logged(server, params, self._conversation)
 
     async def asked(self, server: ServerName, method: str, params: JsonObject, /) -> dict[str, Any]:
         """Have it answer what a server asks outside of any call."""
         if not self._conversation.has_memory:
             return await refuse(server, method, params)
-        return await self._audience.lobby.answer(server, method, params, self._conversation)
+        return await self._connected.askable.answer(server, method, params, self._conversation)

@@ -33,9 +33,9 @@ from aggregator.records.inspection import (
 )
 from aggregator.toolsearch.offers.skills import Skill, SkillFileError, read_file
 from aggregator.upstream.forwarding import RESOURCE_NOT_FOUND, Forward, Forwarding
-from aggregator.upstream.inviting import Outlook
 from aggregator.upstream.links import Links
 from aggregator.upstream.listing import search_for_hosts
+from aggregator.upstream.login_invitations import Outlook
 from aggregator.upstream.request import Request, keepable
 from aggregator.upstream.results.guard import Guard
 from aggregator.upstream.results.telling import name_in

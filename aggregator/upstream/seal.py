@@ -41,7 +41,7 @@ class Binding:
         return sha256(text.encode()).hexdigest()
 
 
-class Wax(Protocol):
+class Cipher(Protocol):
     """What only whoever has the key can close, and open for the same purpose."""
 
     def close(self, purpose: str, body: bytes, /) -> bytes:
@@ -57,7 +57,7 @@ class Wax(Protocol):
         ...
 
 
-class OwnWax:
+class OwnCipher:
     """Closes with a key that lives as long as this process; anybody can read what is in it."""
 
     def __init__(self) -> None:
@@ -86,16 +86,16 @@ class Sealer:
     """Seals values for requests that come later, here or wherever the same key is."""
 
     def __init__(
-        self, wax: Wax | None = None, clock: Callable[[], float] = anyio.current_time
+        self, cipher: Cipher | None = None, clock: Callable[[], float] = anyio.current_time
     ) -> None:
-        self._wax: Wax = OwnWax() if wax is None else wax
+        self._cipher: Cipher = OwnCipher() if cipher is None else cipher
         self._clock = clock
 
     def seal(self, value: dict[str, Any], binding: Binding) -> str:
         """Return a token for a value."""
         claims = {"value": value, "for": binding.digest(), "until": self._clock() + VALID_FOR}
         body = json.dumps(claims, separators=(",", ":")).encode()
-        return written(self._wax.close(STATE, body))
+        return written(self._cipher.close(STATE, body))
 
     def open(self, token: object, binding: Binding) -> dict[str, Any]:
         """Return the value of a token.
@@ -103,7 +103,7 @@ class Sealer:
         Raises:
             ForeignStateError: The token cannot be trusted.
         """
-        claims = json.loads(self._wax.open(STATE, read(token)))
+        claims = json.loads(self._cipher.open(STATE, read(token)))
         is_meant = hmac.compare_digest(claims["for"], binding.digest())
         if not is_meant or self._clock() > claims["until"]:
             raise ForeignStateError

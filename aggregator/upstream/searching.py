@@ -33,8 +33,8 @@ from aggregator.upstream.listing import (
     shown_to,
     tools_for,
 )
+from aggregator.upstream.observer import Observer
 from aggregator.upstream.request import Request
-from aggregator.upstream.witness import Witness
 
 MEANING_WAIT = 5.0
 """Seconds that a search which may wait gives to what the tools mean: they are read once."""
@@ -46,9 +46,9 @@ to take 50 ms."""
 class Searching:
     """Answers `ToolSearch`."""
 
-    def __init__(self, fleet: Fleet, witness: Witness) -> None:
+    def __init__(self, fleet: Fleet, observer: Observer) -> None:
         self._fleet = fleet
-        self._witness = witness
+        self._observer = observer
 
     async def search(self, request: Request) -> dict[str, Any]:
         """Search; where found tools join the list, tell the client before it is answered."""
@@ -68,7 +68,7 @@ class Searching:
             view = _with_client(view, now, conversation)
         result = _answer(conversation, found, view)
         length = len(result["content"][0]["text"])
-        self._witness.see_search(request, _told(found), asked.offset, length, began)
+        self._observer.see_search(request, _told(found), asked.offset, length, began)
         if profile_of(now, conversation).shows_whole_result:
             # Its model would read the same facts twice.
             del result["_meta"]

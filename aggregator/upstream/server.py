@@ -24,8 +24,7 @@ from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
 from aggregator.upstream import listing, prompts, resources
 from aggregator.upstream.allowances import UNLIMITED, Allowances
-from aggregator.upstream.attendance import Attendance
-from aggregator.upstream.audience import Audience
+from aggregator.upstream.background import Background
 from aggregator.upstream.caller import (
     Context,
     client_name,
@@ -34,29 +33,30 @@ from aggregator.upstream.caller import (
     stream_of,
 )
 from aggregator.upstream.calls import Calls
-from aggregator.upstream.correspondent import QUESTION
-from aggregator.upstream.express import Answers, Express, Rest, Source
+from aggregator.upstream.change_listeners import ChangeListeners
+from aggregator.upstream.client_memory import ClientMemory
+from aggregator.upstream.connected_clients import ConnectedClients
+from aggregator.upstream.fast_path import FastPath
 from aggregator.upstream.forwarding import Forwarding
-from aggregator.upstream.guests import INTRODUCING, Guests
+from aggregator.upstream.internal_errors import internal_error, new_number
 from aggregator.upstream.keeping import Again, again
 from aggregator.upstream.logging_in import LoggingIn
-from aggregator.upstream.mishaps import mishap, new_number
+from aggregator.upstream.observer import Observer
 from aggregator.upstream.offered import Offered
 from aggregator.upstream.outlooks import Outlooks
-from aggregator.upstream.passage import Desk
-from aggregator.upstream.plainly import PlainCalls
+from aggregator.upstream.plain_calls import PlainCalls
 from aggregator.upstream.prompts import Prompts
-from aggregator.upstream.recollection import Recollection
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 from aggregator.upstream.request import Request
+from aggregator.upstream.requesters import INTRODUCING, Requesters
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.results.guard import Guard
 from aggregator.upstream.results.kept import KeptResults
 from aggregator.upstream.served import SERVED, is_well_formed
+from aggregator.upstream.stream_client import QUESTION
+from aggregator.upstream.stream_fast_path import Answers, Rest, Source, StreamFastPath
 from aggregator.upstream.subscriptions import Subscriptions
 from aggregator.upstream.visitor import Visitor
-from aggregator.upstream.witness import Witness
-from aggregator.upstream.yard import Yard
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +79,8 @@ class Upstream(Server[Any]):
     def __init__(
         self,
         fleet: Fleet,
-        audience: Audience,
-        recollection: Recollection,
+        connected: ConnectedClients,
+        client_memory: ClientMemory,
         logins: Home | None = None,
         replica: Replica = ALONE,
     ) -> None:
@@ -101,32 +101,32 @@ class Upstream(Server[Any]):
         self.fleet = fleet
         self.replica = replica
         """What this process is among those that serve the same clients."""
-        self._yard = Yard()
-        self._forwarding = Forwarding(fleet, self._yard, replica)
-        subscriptions = Subscriptions(fleet, audience.watches)
+        self._background = Background()
+        self._forwarding = Forwarding(fleet, self._background, replica)
+        subscriptions = Subscriptions(fleet, connected.watches)
         self.kept = KeptResults(replica.name)
         """The results that were shortened."""
         guard = Guard(self.kept)
-        self._resources = Resources(self._forwarding, subscriptions, audience.watches, guard)
+        self._resources = Resources(self._forwarding, subscriptions, connected.watches, guard)
         self._prompts = Prompts(self._forwarding)
-        self._witness = Witness(fleet.stream, fleet.redact)
-        self._logging_in = LoggingIn(fleet, self._forwarding, self._yard, logins)
+        self._observer = Observer(fleet.stream, fleet.redact)
+        self._logging_in = LoggingIn(fleet, self._forwarding, self._background, logins)
         offered = Offered(fleet, self._forwarding, self._resources)
         self._calls = Calls(
-            fleet, self._forwarding, self._logging_in, offered, witness=self._witness, guard=guard
+            fleet, self._forwarding, self._logging_in, offered, observer=self._observer, guard=guard
         )
-        self._expresses: dict[str | None, Express] = {}
+        self._stream_fast_paths: dict[str | None, StreamFastPath] = {}
         """What takes plain calls out of each stream."""
         outlooks = Outlooks(fleet.profile_views, invites=logins is not None)
-        self._recollection = recollection
-        self._guests = Guests(
-            fleet, audience, recollection, self._logging_in, outlooks, replica=replica
+        self._client_memory = client_memory
+        self._requesters = Requesters(
+            fleet, connected, client_memory, self._logging_in, outlooks, replica=replica
         )
-        self.attendance = Attendance(
+        self.change_listeners = ChangeListeners(
             fleet,
-            audience,
-            recollection,
-            guests=self._guests,
+            connected,
+            client_memory,
+            requesters=self._requesters,
             outlooks=outlooks,
             resources=self._resources,
             subscriptions=subscriptions,
@@ -135,16 +135,16 @@ class Upstream(Server[Any]):
         )
         """Who is kept told of changes."""
         self._attend()
-        self.conversations = audience.conversations
-        self._lobby = audience.lobby
+        self.conversations = connected.conversations
+        self._askable = connected.askable
         self.allowances = Allowances(is_shared=replica.post is not None)
         """How much each identity has asked."""
         self.asked = anyio.Event()
         """Set once a client has fetched its list of tools, or asks for what only servers have."""
-        self.desk = Desk(
-            PlainCalls(fleet, self._forwarding, witness=self._witness, guard=guard),
+        self.fast_path = FastPath(
+            PlainCalls(fleet, self._forwarding, observer=self._observer, guard=guard),
             fleet,
-            audience.lobby,
+            connected.askable,
             shape=self._enveloped,
             asked=self.asked,
         )
@@ -190,46 +190,46 @@ class Upstream(Server[Any]):
 
     async def announce_changes(self) -> None:
         """Tell modern clients of changes, and hold calls that outlive a request of theirs."""
-        async with self._yard.open():
-            await self.attendance.run()
+        async with self._background.open():
+            await self.change_listeners.run()
 
     @asynccontextmanager
-    async def express(
+    async def stream_fast_path(
         self, source: Source, answers: Answers, visitor: Visitor | None
     ) -> AsyncGenerator[Rest, None]:
         """Take plain calls out of a client's stream, for the length of the block."""
         stream = "" if visitor is None else visitor.key
         async with anyio.create_task_group() as group:
-            express = Express(self.desk, answers=answers, group=group)
-            self._expresses[stream] = express
+            stream_fast_path = StreamFastPath(self.fast_path, answers=answers, group=group)
+            self._stream_fast_paths[stream] = stream_fast_path
             try:
-                yield Rest(source, express)
+                yield Rest(source, stream_fast_path)
             finally:
-                del self._expresses[stream]
-                express.close()
+                del self._stream_fast_paths[stream]
+                stream_fast_path.close()
                 group.cancel_scope.cancel()
 
     def _attend(self) -> None:
         """Have whoever is to be told of changes be known."""
-        told, attendance = types.NotificationParams, self.attendance
-        self.add_notification_handler("notifications/initialized", told, attendance.attend)
+        told, change_listeners = types.NotificationParams, self.change_listeners
+        self.add_notification_handler("notifications/initialized", told, change_listeners.attend)
         self.add_notification_handler(
-            "notifications/roots/list_changed", told, attendance.pass_on_roots
+            "notifications/roots/list_changed", told, change_listeners.pass_on_roots
         )
         listening = types.SubscriptionsListenRequestParams
-        self.add_request_handler("subscriptions/listen", listening, attendance.listen)
+        self.add_request_handler("subscriptions/listen", listening, change_listeners.listen)
 
     async def _answer_directly(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer by ourselves, without a detour through the SDK's models."""
-        self._guests.meet(ctx)
+        self._requesters.meet(ctx)
         # Before the handshake, and of what is malformed, only the SDK knows what may be answered.
         if not is_well_formed(ctx):
             result = await call_next(ctx)
             return self._introduced(ctx, result) if ctx.method in INTRODUCING else result
         try:
-            request = self._guests.request(ctx)
-            if (express := self._expresses.get(stream_of(ctx))) is not None:
-                express.meet(request)
+            request = self._requesters.request(ctx)
+            if (stream_fast_path := self._stream_fast_paths.get(stream_of(ctx))) is not None:
+                stream_fast_path.meet(request)
             elif (meet := meeting(ctx)) is not None:
                 meet(request)
             result = await self._answer(ctx.method, request)
@@ -240,12 +240,12 @@ class Upstream(Server[Any]):
         except Exception:
             number = new_number()
             logger.exception("internal error %s", number)
-            raise mishap(number) from None
+            raise internal_error(number) from None
         return self._enveloped(result) if era_of(ctx) == "modern" else result
 
     async def _answer_modelled(self, ctx: Context, _params: BaseModel) -> dict[str, Any]:
         """Answer what the SDK takes to be well-formed although we did not."""
-        return await self._answer(ctx.method, self._guests.request(ctx))
+        return await self._answer(ctx.method, self._requesters.request(ctx))
 
     async def _answer(self, method: str, request: Request) -> dict[str, Any]:
         if (look := self._at_once.get(method)) is not None:
@@ -256,7 +256,7 @@ class Upstream(Server[Any]):
             await self.fleet.awaiting.until_started(lambda now: outlook(now).catalog.servers, kind)
             return look(request.at(self.fleet.now))
         self.asked.set()
-        admitted = await self._lobby.admit(method, request, self.fleet.tell_roots_changed)
+        admitted = await self._askable.admit(method, request, self.fleet.tell_roots_changed)
         if admitted is None:
             return dict(QUESTION)
         request = admitted
@@ -282,7 +282,7 @@ class Upstream(Server[Any]):
 
     def acknowledge(self, given: Mapping[types.RequestId, Sequence[JsonObject]]) -> None:
         """Take note of the tools that a client was given before us, by its requests for them."""
-        self._guests.acknowledge(given)
+        self._requesters.acknowledge(given)
 
     def again(self) -> Again | None:
         """Return what the client on our standard streams would be given if it came again."""
@@ -290,7 +290,7 @@ class Upstream(Server[Any]):
         if conversation is None:
             return None
         now = self.fleet.profile_views.seen(conversation.profile, self.fleet.now)
-        return again(now, conversation, self._recollection)
+        return again(now, conversation, self._client_memory)
 
     def _list_tools(self, request: Request) -> dict[str, Any]:
         self.asked.set()
@@ -298,7 +298,7 @@ class Upstream(Server[Any]):
             # It may be another list than this, of which it is told once it is known to have it.
             self.fleet.changed.send()
         answer = listing.answer(request)
-        self._witness.see_list(request, answer["tools"])
+        self._observer.see_list(request, answer["tools"])
         return answer
 
     async def _search(self, request: Request) -> dict[str, Any]:
@@ -307,8 +307,8 @@ class Upstream(Server[Any]):
 
         conversation = request.conversation
         before = conversation.loaded
-        result = await Searching(self.fleet, self._witness).search(request)
-        self._recollection.note(conversation)
+        result = await Searching(self.fleet, self._observer).search(request)
+        self._client_memory.note(conversation)
         if conversation.loaded != before:
             conversation.share(conversation.loaded)
         return result
@@ -340,10 +340,10 @@ class Upstream(Server[Any]):
         era: Era = "handshake" if ctx.method == "initialize" else "modern"
         introduced = as_object(as_object(ctx.params).get("clientInfo")).get("name")
         client = introduced if isinstance(introduced, str) else client_name(ctx)
-        profile = self._guests.profile(ctx, client)
+        profile = self._requesters.profile(ctx, client)
         now = self.fleet.profile_views.seen(profile, self.fleet.now)
-        stranger = self._guests.stranger(era, client, profile=profile)
-        return {**result, "instructions": listing.instructions_for(now, stranger)}
+        nobody = self._requesters.nobody(era, client, profile=profile)
+        return {**result, "instructions": listing.instructions_for(now, nobody)}
 
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""

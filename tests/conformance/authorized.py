@@ -28,8 +28,8 @@ from aggregator.errors import ERROR_META
 from aggregator.fleet.fleet import Fleet
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
-from aggregator.upstream.audience import Audience
-from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.client_memory import ClientMemory
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.server import Upstream
 from tests.raw import Json, RawClient, raw_client
 
@@ -80,11 +80,11 @@ async def main(url: str) -> None:
         server = ServerConfig(NAME, "", type="http", url=url, oauth=configured())
         person = Person(server, logins)
         config = Config(logins.config, {NAME: server}, Settings(surface="full"))
-        audience = Audience()
+        audience = ConnectedClients()
         fleet = Fleet(
             config, connect=lambda each: reach(each, logins), identity=IDENTITY, events=audience
         )
-        upstream = Upstream(fleet, audience, Recollection(NoMemory(), config.path))
+        upstream = Upstream(fleet, audience, ClientMemory(NoMemory(), config.path))
         async with anyio.create_task_group() as group:
             group.start_soon(fleet.run)
             group.start_soon(upstream.announce_changes)

@@ -27,8 +27,8 @@ from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import recording
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
-from aggregator.upstream.audience import Audience
-from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.client_memory import ClientMemory
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.resources import lock_text
 from aggregator.upstream.server import Upstream
 from tests.patience import PATIENCE
@@ -233,7 +233,7 @@ async def test_what_was_approved_a_moment_ago_can_be_called_at_once(
     approve(path, "b")
     async with running(path, "block", Peer("a", "b")) as fleet:
         await shows(fleet, "b")
-        upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), tmp_path))
+        upstream = Upstream(fleet, ConnectedClients(), ClientMemory(NoMemory(), tmp_path))
         async with visiting(upstream, era) as client:
             refused = await client.call_tool("notes__a", {})
             approve(path, "a", "b")
@@ -318,7 +318,7 @@ async def test_nobody_takes_the_name_of_a_tool_that_is_withheld(tmp_path: Path, 
     approve(path, "list")
     async with running(path, "block", Peer("list", "read"), other=other) as fleet:
         await shows(fleet, "list", "write")
-        upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), tmp_path))
+        upstream = Upstream(fleet, ConnectedClients(), ClientMemory(NoMemory(), tmp_path))
         async with visiting(upstream, era) as client:
             called = await client.call_tool("read", {})
             found = await client.call_tool("ToolSearch", {"query": "select:read"})
@@ -339,7 +339,7 @@ async def test_instructions_that_differ_are_marked_or_withheld_and_tools_are_not
     approve(path, "list")
     async with running(path, drift, peer) as fleet:
         await until(fleet, lambda: kinds(fleet) == {"": Kind.INSTRUCTIONS})
-        upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), tmp_path))
+        upstream = Upstream(fleet, ConnectedClients(), ClientMemory(NoMemory(), tmp_path))
         async with visiting(upstream, era) as client:
             told = text_of(await client.call_tool("ToolSearch", {"query": "server:notes"}))
             shown = str(await client.read_resource("catalog://servers"))

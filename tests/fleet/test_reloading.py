@@ -20,8 +20,8 @@ from aggregator.fleet.last_known import LastKnown
 from aggregator.fleet.reloading import MAX_PROBLEM, Reloading
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
-from aggregator.upstream.audience import Audience
-from aggregator.upstream.recollection import Recollection
+from aggregator.upstream.client_memory import ClientMemory
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.server import Upstream
 from tests.cli.rings import SilentRing, in_use
 from tests.patience import PATIENCE
@@ -126,7 +126,7 @@ async def test_clients_are_told_that_the_file_is_not_in_use(
     path = tmp_path / "servers.yaml"
     # Nobody who could still be starting: an overview would wait for them.
     fleet = fleet_of(written(path))
-    upstream = Upstream(fleet, Audience(), Recollection(NoMemory(), path))
+    upstream = Upstream(fleet, ConnectedClients(), ClientMemory(NoMemory(), path))
     reloading = Reloading(fleet, {})
     documents: list[dict[str, Any]] = []
     overviews: list[types.CallToolResult] = []

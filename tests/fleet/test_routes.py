@@ -12,7 +12,7 @@ from aggregator.catalog import Catalog, Failed, Offers, Pending, Ready, Resource
 from aggregator.fleet.routes import Route, Routes, marked
 from aggregator.fleet.templates import MAX_PARTS, MAX_URI, Address, parse
 from aggregator.names import ServerName
-from aggregator.upstream.seal import VALID_FOR, Binding, ForeignStateError, OwnWax, Sealer
+from aggregator.upstream.seal import VALID_FOR, Binding, ForeignStateError, OwnCipher, Sealer
 from tests.work import BOUND, calls
 
 SEGMENT = st.text(st.characters(min_codepoint=48, max_codepoint=122), min_size=1, max_size=8)
@@ -188,12 +188,12 @@ def test_a_sealed_value_comes_back_to_whom_it_was_given(value: dict[str, str]) -
     ],
 )
 def test_a_token_is_of_no_use_for_anything_else(other: Binding) -> None:
-    wax = OwnWax()
-    token = Sealer(wax, lambda: 0.0).seal({"state": "x"}, BINDING)
+    cipher = OwnCipher()
+    token = Sealer(cipher, lambda: 0.0).seal({"state": "x"}, BINDING)
 
     for opener, binding in (
-        (Sealer(wax, lambda: 0.0), other),
-        (Sealer(wax, lambda: VALID_FOR + 1), BINDING),
+        (Sealer(cipher, lambda: 0.0), other),
+        (Sealer(cipher, lambda: VALID_FOR + 1), BINDING),
         (Sealer(clock=lambda: 0.0), BINDING),
     ):
         with pytest.raises(ForeignStateError):

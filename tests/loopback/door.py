@@ -17,10 +17,10 @@ from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.keys import Keys
-from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import MAX_SESSIONS
+from aggregator.upstream.http.time_limits import HAS_HTTPTOOLS, REQUEST_TIME
 from aggregator.upstream.server import Upstream
 from tests.patience import PATIENCE
 from tests.peers import MODES, Era, aggregating

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.app.life import IDENTITY
 from aggregator.config import Settings
-from aggregator.upstream.audience import LOGGED_AT_ONCE
+from aggregator.upstream.connected_clients import LOGGED_AT_ONCE
 from aggregator.upstream.server import Upstream
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client

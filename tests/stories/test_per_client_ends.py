@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.errors import ServerUnavailableError
 from aggregator.fleet.client_processes import Tenure
 from aggregator.upstream.replica import Replica
-from aggregator.upstream.seal import OwnWax
+from aggregator.upstream.seal import OwnCipher
 from tests.peers import (
     Context,
     Mortal,
@@ -247,7 +247,7 @@ async def test_who_waits_for_its_turn_has_a_process_of_what_is_configured_then(
     servers: Any, begun: list[tuple[str, ...]]
 ) -> None:
     slow = Slow()
-    here = Replica("here", OwnWax(), post=slow)
+    here = Replica("here", OwnCipher(), post=slow)
     async with (
         shared(Pads(), replica=here) as upstream,
         visiting(upstream, "handshake") as client,

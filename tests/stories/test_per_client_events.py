@@ -14,7 +14,7 @@ from aggregator.catalog import Idle
 from aggregator.downstream.transport import Transport
 from aggregator.fleet import client_processes
 from aggregator.names import ServerName
-from aggregator.upstream.audience import Audience
+from aggregator.upstream.connected_clients import ConnectedClients
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.resident import ClientResident
 from aggregator.upstream.server import Upstream
@@ -262,7 +262,7 @@ async def test_what_cannot_be_begun_cannot_be_watched(monkeypatch: pytest.Monkey
 async def test_the_process_of_who_has_no_session_is_refused_its_questions() -> None:
     caller: Any = SimpleNamespace(capabilities={}, party="address", whose="address")
     conversation = Conversation("modern", has_memory=False)
-    resident = ClientResident(caller, conversation, Audience(is_shared=True))
+    resident = ClientResident(caller, conversation, ConnectedClients(is_shared=True))
 
     assert (resident.key, resident.has_left, resident.is_seen_off) == ("address", False, False)
     with pytest.raises(MCPError):

@@ -17,10 +17,10 @@ from aggregator.entry.ground import find_ground
 from aggregator.entry.record import Record, read
 from aggregator.fleet.now import Now
 from aggregator.memory import Notebook
+from aggregator.upstream.client_memory import ClientMemory
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.keeping import KEPT, MAX_ANSWER_BYTES, PAUSE, Again, Keeping, again
 from aggregator.upstream.opening import Opening
-from aggregator.upstream.recollection import Recollection
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -245,8 +245,8 @@ def test_a_list_is_kept_as_it_is_while_servers_have_not_been_heard_of(desk: Desk
     """One that takes longer than its clients stay would have each of them wait otherwise."""
     starting = Now.starting(desk.config, 0.0)
     conversation = Conversation("handshake", "raw")
-    recollection = Recollection(Notebook(None), desk.path)
+    client_memory = ClientMemory(Notebook(None), desk.path)
 
-    kept = again(starting, conversation, recollection)
+    kept = again(starting, conversation, client_memory)
 
     assert kept.tools[0]["name"] == "ToolSearch"

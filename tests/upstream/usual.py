@@ -5,7 +5,7 @@ from typing import Any
 from mcp.server.context import CallNext
 
 from aggregator.upstream.caller import Context
-from aggregator.upstream.passage import CALL
+from aggregator.upstream.fast_path import CALL
 from aggregator.upstream.server import Upstream
 
 

@@ -37,6 +37,7 @@ from starlette.types import Receive, Scope, Send
 from aggregator.errors import ElsewhereError
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import HOME, LOADED
+from aggregator.upstream.fast_path import CALL, FastPath
 from aggregator.upstream.http.bodies import (
     MAX_BODY_BYTES,
     Bodies,
@@ -45,7 +46,7 @@ from aggregator.upstream.http.bodies import (
     too_long,
 )
 from aggregator.upstream.http.exchange import Exchange, Listening
-from aggregator.upstream.http.lane import Lanes
+from aggregator.upstream.http.fast_lane import FastLanes
 from aggregator.upstream.http.modern import Modern, Schema, rejection, speaking
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.replicas.adoption import Adoption
@@ -56,7 +57,6 @@ from aggregator.upstream.http.sessions import OPERATORS, Owner, Sessions
 from aggregator.upstream.http.under_way import UnderWay
 from aggregator.upstream.http.understanding import NOT_ONE, accepted, is_json, understood
 from aggregator.upstream.identity import IDENTITY, OPERATOR, Identity
-from aggregator.upstream.passage import CALL, Desk
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
 
 LISTEN = "subscriptions/listen"
@@ -103,9 +103,9 @@ class Endpoint:
         replica: Replica = ALONE,
         *,
         mail: Mail | None = None,
-        desk: Desk | None = None,
+        fast_path: FastPath | None = None,
     ) -> None:
-        self._adoption = None if replica.wax is None else Adoption(replica, replica.wax, mail)
+        self._adoption = None if replica.cipher is None else Adoption(replica, replica.cipher, mail)
         self._mail = mail
         self.sessions = Sessions[Session](max_sessions)
         self._server = server
@@ -114,9 +114,9 @@ class Endpoint:
         self._group = anyio.create_task_group()
         self.under_way = UnderWay()
         # A session that another replica may have taken over is looked for each time.
-        self._lanes: Lanes | None = None
-        if desk is not None and self._adoption is None:
-            self._lanes = Lanes(desk, self.sessions, self.under_way, self._group)
+        self._fast_lanes: FastLanes | None = None
+        if fast_path is not None and self._adoption is None:
+            self._fast_lanes = FastLanes(fast_path, self.sessions, self.under_way, self._group)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None, None]:
@@ -171,8 +171,8 @@ class Endpoint:
     ) -> None:
         speak = partial(self._speak, scope, send, given, is_modern=is_modern)
         arriving = self.under_way.expect(_owner(scope))
-        if self._lanes is not None:
-            self._lanes.expect(scope)
+        if self._fast_lanes is not None:
+            self._fast_lanes.expect(scope)
         try:
             _check_length(given.get(b"content-length", b""))
             first = await receive()
@@ -231,9 +231,9 @@ class Endpoint:
         if isinstance(route, InboundLadderRejection):
             await reply.end(*rejection(route, message.id))
             return
-        is_call = self._lanes is not None and message.method == CALL
-        if self._lanes is not None and is_call and not self._modern.mirrors(message, request):
-            self._lanes.open(scope, partial(speaking, route))
+        is_call = self._fast_lanes is not None and message.method == CALL
+        if self._fast_lanes is not None and is_call and not self._modern.mirrors(message, request):
+            self._fast_lanes.open(scope, partial(speaking, route))
         exchange = Exchange(message, request, reply)
         lasts = message.method == LISTEN
         with (
@@ -338,8 +338,8 @@ class Endpoint:
         request, reply = Request(scope), Reply(send, session.headers)
         with self.sessions.used(session):
             if isinstance(message, JSONRPCRequest):
-                if self._lanes is not None and message.method == CALL:
-                    self._lanes.open(scope, session.speaking, session)
+                if self._fast_lanes is not None and message.method == CALL:
+                    self._fast_lanes.open(scope, session.speaking, session)
                 exchange = Exchange(message, request, reply, session.questions)
                 with self.under_way.answering(exchange, reply):
                     await session.answer(exchange, reply)

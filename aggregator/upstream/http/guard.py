@@ -15,13 +15,13 @@ from aggregator.basics.frozen import frozen
 from aggregator.upstream.allowances import Allowances
 from aggregator.upstream.caller import PEER
 from aggregator.upstream.http.admission import Admission
+from aggregator.upstream.http.authenticated import Authenticated
 from aggregator.upstream.http.issuer.challenges import WELL_KNOWN
 from aggregator.upstream.http.presence import presence
 from aggregator.upstream.http.proxies import ASKED_FOR
 from aggregator.upstream.http.refusal import Refusal, Told
-from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.shortcut import STANDS, Shortcut
-from aggregator.upstream.http.strangers import Strangers
+from aggregator.upstream.http.unauthenticated import Unauthenticated
 from aggregator.upstream.identity import IDENTITY, Identity
 
 MAX_SHOWN = 80
@@ -95,14 +95,14 @@ class Guard:
         allowances: Allowances,
         *,
         open_paths: Iterable[str] = (),
-        strangers: Strangers | None = None,
-        regulars: Regulars | None = None,
+        unauthenticated: Unauthenticated | None = None,
+        authenticated: Authenticated | None = None,
     ) -> None:
         self._app = app
         self._admission = admission
         self._allowances = allowances
-        self._strangers = strangers
-        self._regulars = regulars
+        self._unauthenticated = unauthenticated
+        self._authenticated = authenticated
         self._policy = policy
         self._open_paths = frozenset(open_paths)
         self._told = Told()
@@ -127,10 +127,10 @@ class Guard:
             else:
                 scope[IDENTITY] = judged
                 self._vouch(judged, scope)
-                if self._strangers is not None and scope.get("client"):
-                    self._strangers.release(scope.get(PEER) or scope["client"])
-        if found is None and self._regulars is not None and IDENTITY in scope:
-            await self._let_in(self._regulars, scope, receive, send)
+                if self._unauthenticated is not None and scope.get("client"):
+                    self._unauthenticated.release(scope.get(PEER) or scope["client"])
+        if found is None and self._authenticated is not None and IDENTITY in scope:
+            await self._let_in(self._authenticated, scope, receive, send)
         elif found is None:
             await self._app(scope, receive, send)
         else:
@@ -148,15 +148,17 @@ class Guard:
         elif (shortcut := scope["state"].get(Shortcut.KEY)) is not None:
             shortcut.forget()
 
-    async def _let_in(self, regulars: Regulars, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _let_in(
+        self, authenticated: Authenticated, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         """Answer somebody, unless it has more under way than its share of connections."""
         # What a gateway has is not the client's, and may be the next one's.
         connection = None if PEER in scope else presence(scope)
-        with regulars.taken(scope[IDENTITY].holder, connection) as has_room:
+        with authenticated.taken(scope[IDENTITY].holder, connection) as has_room:
             if has_room:
                 await self._app(scope, receive, send)
                 return
-        await self._refuse(_no_share(regulars.share), scope, receive, send)
+        await self._refuse(_no_share(authenticated.share), scope, receive, send)
 
     async def _refuse(self, found: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         self._told.tell(found)

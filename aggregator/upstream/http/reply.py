@@ -1,7 +1,7 @@
 """The response to one request: JSON where the answer is the first thing to say, else events.
 
-What is written to by the handler of a request and by the pulse, which keeps a connection open on
-which nothing is said for long, is written by one of them at a time.
+What is written to by the handler of a request and by the keepalive, which keeps a connection open
+on which nothing is said for long, is written by one of them at a time.
 """
 
 from collections.abc import Sequence

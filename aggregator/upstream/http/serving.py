@@ -18,20 +18,20 @@ from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.clients.client import FROM_ENVIRONMENT
 from aggregator.config.http import Http
 from aggregator.upstream.http.admission import Admission
+from aggregator.upstream.http.authenticated import Authenticated
 from aggregator.upstream.http.binding import BACKLOG, PROTOCOL, Binding, BindingError, listen
 from aggregator.upstream.http.guard import Guard, Policy
 from aggregator.upstream.http.issuer.reading import LEEWAY
 from aggregator.upstream.http.keys import Keys
-from aggregator.upstream.http.patience import HAS_HTTPTOOLS, REQUEST_TIME, impatient
-from aggregator.upstream.http.porch import HANDSHAKE_TIME, Porch
 from aggregator.upstream.http.proxies import Behind, Network
-from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.replicas.common import Common
-from aggregator.upstream.http.replicas.hearing import Hearing
+from aggregator.upstream.http.replicas.message_handling import MessageHandling
 from aggregator.upstream.http.site import MAX_SESSIONS, Site
-from aggregator.upstream.http.strangers import Strangers
+from aggregator.upstream.http.time_limits import HAS_HTTPTOOLS, REQUEST_TIME, timed_protocol
 from aggregator.upstream.http.tls import Certificate
+from aggregator.upstream.http.tls_handshakes import HANDSHAKE_TIME, TlsHandshakes
 from aggregator.upstream.http.token import check_token, ensure_token
+from aggregator.upstream.http.unauthenticated import Unauthenticated
 from aggregator.upstream.server import Upstream
 
 DRAIN_TIME = 10.0
@@ -145,7 +145,7 @@ class Listener:
             mail=access.common and access.common.mail,
         )
         files = limit()
-        strangers = Strangers.among(files)
+        unauthenticated = Unauthenticated.among(files)
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
         admission = Admission(self._token, access.keys, look)
@@ -155,15 +155,15 @@ class Listener:
             admission,
             upstream.allowances,
             open_paths=site.open_paths,
-            strangers=strangers,
-            regulars=Regulars.among(most),
+            unauthenticated=unauthenticated,
+            authenticated=Authenticated.among(most),
         )
-        protocol = impatient(access.patience, strangers, is_fast=access.is_fast)
+        protocol = timed_protocol(access.patience, unauthenticated, is_fast=access.is_fast)
         seconds = min(access.patience, HANDSHAKE_TIME)
-        secure = access.certificate and Porch(
-            protocol, access.certificate.context, strangers, seconds
+        secure = access.certificate and TlsHandshakes(
+            protocol, access.certificate.context, unauthenticated, seconds
         )
-        backlog = max(1, min(BACKLOG, strangers.most // 2))
+        backlog = max(1, min(BACKLOG, unauthenticated.most // 2))
         app = Behind(guard, access.proxies) if access.proxies else guard
         server = _Server(_settings(app, secure or protocol, most, backlog))
         stream, wants = upstream.fleet.stream, access.shows_arguments
@@ -172,7 +172,7 @@ class Listener:
                 group.start_soon(_serve, server, self._socket, stop, secure)
                 self.greet()
                 # What others tell concerns calls that are under way, too, until these have ended.
-                async with _hearing(access, site, upstream):
+                async with _handling(access, site, upstream):
                     async with anyio.create_task_group() as watching:
                         watching.start_soon(_follow, access, site, look)
                         watching.start_soon(admission.run)
@@ -253,12 +253,12 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _hearing(access: Access, site: Site, upstream: Upstream) -> AbstractAsyncContextManager[None]:
+def _handling(access: Access, site: Site, upstream: Upstream) -> AbstractAsyncContextManager[None]:
     """Return what is open for as long as other replicas are heard, if there are any."""
     mail = access.common and access.common.mail
     if mail is None:
         return nullcontext()
-    return Hearing(mail, site.endpoint, upstream, access.keys, access.stats).open()
+    return MessageHandling(mail, site.endpoint, upstream, access.keys, access.stats).open()
 
 
 async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
@@ -278,8 +278,10 @@ async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
         before, valid = valid, keys.valid
         known, issuer = issuer, look().issuer
         # Who has neither a token with a name nor our own is known by the issuer.
-        strangers = frozenset[str]() if issuer == known else site.endpoint.grants - valid - {""}
-        if gone := (before - valid) | strangers:
+        unauthenticated = (
+            frozenset[str]() if issuer == known else site.endpoint.grants - valid - {""}
+        )
+        if gone := (before - valid) | unauthenticated:
             site.part_with(gone)
         site.endpoint.under_way.part_with_overdue(time.time() - LEEWAY)
         if common is not None and common.mail is not None and keys.is_sound and before - valid:
@@ -287,9 +289,9 @@ async def _follow(access: Access, site: Site, look: Callable[[], Http]) -> None:
 
 
 async def _serve(
-    server: _Server, sock: socket.socket, stop: anyio.Event, porch: Porch | None
+    server: _Server, sock: socket.socket, stop: anyio.Event, handshakes: TlsHandshakes | None
 ) -> None:
-    async with nullcontext() if porch is None else porch.open():
+    async with nullcontext() if handshakes is None else handshakes.open():
         await server.serve([sock])
     stop.set()
 

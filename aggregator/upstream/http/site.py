@@ -75,7 +75,7 @@ class Site:
             max_sessions,
             upstream.replica,
             mail=mail,
-            desk=upstream.desk,
+            fast_path=upstream.fast_path,
         )
         self._mail = mail
         """How other replicas are reached, where they have a store in common."""

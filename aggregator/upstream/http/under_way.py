@@ -8,7 +8,7 @@ import anyio
 from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.basics.signals import Signal
 from aggregator.upstream.http.exchange import Stoppable
-from aggregator.upstream.http.pulse import Beating, Pulse
+from aggregator.upstream.http.keepalive import Keepalive, KeptAlive
 from aggregator.upstream.http.sessions import Owner
 
 
@@ -24,7 +24,7 @@ class UnderWay:
         """Whose the requests are of which the body is not there yet."""
         self._until: dict[Stoppable, float] = {}
         """When whoever listens has to show anew who it is, in seconds since the epoch."""
-        self._pulse = Pulse()
+        self._keepalive = Keepalive()
         self._is_leaving = False
         self._settled = Signal()
 
@@ -40,7 +40,7 @@ class UnderWay:
 
     async def keep_alive(self) -> None:
         """See to it that no client waits in silence for too long."""
-        await self._pulse.run()
+        await self._keepalive.run()
 
     def expect(self, owner: Owner) -> object:
         """Know of a request that is still being read; return what it is known by."""
@@ -56,7 +56,7 @@ class UnderWay:
     def answering(
         self,
         exchange: Stoppable,
-        reply: Beating,
+        reply: KeptAlive,
         *,
         owner: Owner | None = None,
         lasts: bool = False,
@@ -75,14 +75,14 @@ class UnderWay:
             self._until.pop(exchange, None)
             self.end(exchange, reply)
 
-    def begin(self, exchange: Stoppable, reply: Beating, *, lasts: bool = False) -> None:
+    def begin(self, exchange: Stoppable, reply: KeptAlive, *, lasts: bool = False) -> None:
         """Know of a request until it ends."""
         self._lasting[exchange] = lasts
-        self._pulse.keep(reply)
+        self._keepalive.keep(reply)
 
-    def end(self, exchange: Stoppable, reply: Beating) -> None:
+    def end(self, exchange: Stoppable, reply: KeptAlive) -> None:
         """Know of it no longer."""
-        self._pulse.release(reply)
+        self._keepalive.release(reply)
         del self._lasting[exchange]
         if self._is_leaving:
             self._settled.send()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregator.upstream.http.patience import HAS_HTTPTOOLS
+from aggregator.upstream.http.time_limits import HAS_HTTPTOOLS
 from tests.loopback.door import Parser
 
 

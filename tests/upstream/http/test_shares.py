@@ -13,9 +13,9 @@ import pytest
 from mcp_types.version import LATEST_MODERN_VERSION
 
 from aggregator.upstream.http import serving
+from aggregator.upstream.http.authenticated import Authenticated
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.presence import Presence
-from aggregator.upstream.http.regulars import Regulars
 from aggregator.upstream.http.sessions import Owner, Sessions
 from tests.loopback.door import door
 from tests.patience import PATIENCE
@@ -126,42 +126,45 @@ def test_sessions_are_counted_for_a_person_with_however_many_programs() -> None:
 
 def test_connections_that_are_idle_go_for_those_that_are_not() -> None:
     left: list[str] = []
-    regulars = Regulars(2)
+    authenticated = Authenticated(2)
     connections = {name: Presence(lambda name=name: left.append(name)) for name in "abc"}
     for name in "ab":
-        with regulars.taken("anna", connections[name]) as has_room:
+        with authenticated.taken("anna", connections[name]) as has_room:
             assert has_room
-    with regulars.taken("anna", connections["a"]), regulars.taken("anna", connections["c"]):
+    with (
+        authenticated.taken("anna", connections["a"]),
+        authenticated.taken("anna", connections["c"]),
+    ):
         assert left == ["b"]
-        with regulars.taken("anna", None) as has_room:
+        with authenticated.taken("anna", None) as has_room:
             assert not has_room
-        with regulars.taken("bert", None) as has_room:
+        with authenticated.taken("bert", None) as has_room:
             assert has_room
 
 
 def test_connections_of_gateways_and_those_that_are_closed_count_for_nobody() -> None:
     left: list[str] = []
-    regulars = Regulars(1)
-    with regulars.taken("anna", None):
+    authenticated = Authenticated(1)
+    with authenticated.taken("anna", None):
         pass
     gone = Presence(lambda: left.append("gone"))
-    with regulars.taken("anna", gone):
+    with authenticated.taken("anna", gone):
         pass
     gone.go()
-    with regulars.taken("anna", Presence(lambda: left.append("next"))) as has_room:
+    with authenticated.taken("anna", Presence(lambda: left.append("next"))) as has_room:
         assert has_room
     # What another asks on the same connection is that one's.
     shared = Presence(lambda: left.append("shared"))
     for holder in ("bert", "carl"):
-        with regulars.taken(holder, shared):
+        with authenticated.taken(holder, shared):
             pass
-    with regulars.taken("bert", None):
+    with authenticated.taken("bert", None):
         pass
 
     assert left == []
 
 
 def test_who_runs_us_may_have_all_there_are() -> None:
-    regulars = Regulars(1)
+    authenticated = Authenticated(1)
     with ExitStack() as stack:
-        assert all(stack.enter_context(regulars.taken("", Presence())) for _ in range(9))
+        assert all(stack.enter_context(authenticated.taken("", Presence())) for _ in range(9))

@@ -12,7 +12,7 @@ from aggregator.upstream.http.replicas.passes import LIFETIME, read_pass, write_
 from aggregator.upstream.http.session import Introduction, Place
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.replica import Replica
-from aggregator.upstream.seal import Wax
+from aggregator.upstream.seal import Cipher
 
 MAX_ENDED = 10_000
 """Sessions that are remembered to have been ended."""
@@ -31,13 +31,13 @@ class Adoption:
     def __init__(
         self,
         replica: Replica,
-        wax: Wax,
+        cipher: Cipher,
         mail: Mail | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._mail = mail
         self._replica = replica
-        self._wax = wax
+        self._cipher = cipher
         self._clock = clock
         self._ended: dict[str, float] = {}
         self._turns: dict[str, anyio.Event] = {}
@@ -49,11 +49,11 @@ class Adoption:
 
     def key(self, introduction: Introduction, owner: Owner) -> str:
         """Return the id of a new session."""
-        return write_pass(introduction, owner, self._replica, self._wax, self._clock)
+        return write_pass(introduction, owner, self._replica, self._cipher, self._clock)
 
     async def find(self, key: str, owner: Owner) -> Adopted | None:
         """Return what a session of this owner is opened by, if it can be."""
-        found = None if key in self._ended else read_pass(key, self._wax, self._clock)
+        found = None if key in self._ended else read_pass(key, self._cipher, self._clock)
         if found is None or found.owner != Owner(owner.profile, owner.grant):
             return None
         recalled = Recalled()

@@ -6,11 +6,11 @@ import time
 
 from aggregator.basics.frozen import frozen
 from aggregator.upstream.http.binding import Binding
-from aggregator.upstream.http.replicas.heirs import Heirs
 from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.login_renewals import LoginRenewals
 from aggregator.upstream.http.replicas.mail import Box, Mail
 from aggregator.upstream.replica import Replica
-from aggregator.upstream.seal import Sealer, Wax
+from aggregator.upstream.seal import Cipher, Sealer
 
 
 @frozen
@@ -23,15 +23,17 @@ class Common:
     """How others are reached, where there is a store."""
 
     @classmethod
-    def of(cls, keys: KeyFile, wax: Wax, binding: Binding, box: Box | None = None) -> "Common":
+    def of(
+        cls, keys: KeyFile, cipher: Cipher, binding: Binding, box: Box | None = None
+    ) -> "Common":
         """Return what is in common to all that have these keys, for one that listens here."""
         # Whoever is started again where it was is the same; no port tells processes apart that
         # are each given one.
         place = binding.port or f"process-{os.getpid()}"
         # What is sealed is opened on machines that have only the time of day in common.
         name = f"{socket.gethostname()}:{place}"
-        sealer = Sealer(wax, time.time)
+        sealer = Sealer(cipher, time.time)
         if box is None:
-            return cls(keys, Replica(name, wax, sealer))
+            return cls(keys, Replica(name, cipher, sealer))
         mail = Mail(box, name)
-        return cls(keys, Replica(name, wax, sealer, mail, Heirs(box, name)), mail)
+        return cls(keys, Replica(name, cipher, sealer, mail, LoginRenewals(box, name)), mail)

@@ -11,7 +11,7 @@ from typing import Any
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.upstream.allowances import Allowances
 from aggregator.upstream.http.replicas.mail import Mail
-from aggregator.upstream.others import Report
+from aggregator.upstream.other_replicas import Report
 
 AT_ONCE = 500
 """Identities that are told of in one message."""

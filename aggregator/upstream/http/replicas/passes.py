@@ -17,7 +17,7 @@ from aggregator.downstream.questions import declared
 from aggregator.upstream.http.session import Introduction
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.replica import Replica
-from aggregator.upstream.seal import ForeignStateError, Wax, read, written
+from aggregator.upstream.seal import Cipher, ForeignStateError, read, written
 
 LIFETIME = 7 * 86_400.0
 """Seconds after which a client has to introduce itself again."""
@@ -44,7 +44,7 @@ def write_pass(
     introduction: Introduction,
     owner: Owner,
     replica: Replica,
-    wax: Wax,
+    cipher: Cipher,
     clock: Callable[[], float] = time.time,
 ) -> str:
     """Return the id of a new session."""
@@ -57,15 +57,15 @@ def write_pass(
         "can": _brief(client.capabilities.model_dump(by_alias=True, exclude_none=True)),
         "owner": [owner.profile, owner.grant],
     }
-    return written(wax.close(SESSION, json.dumps(said, separators=(",", ":")).encode()))
+    return written(cipher.close(SESSION, json.dumps(said, separators=(",", ":")).encode()))
 
 
-def read_pass(key: str, wax: Wax, clock: Callable[[], float] = time.time) -> Pass | None:
+def read_pass(key: str, cipher: Cipher, clock: Callable[[], float] = time.time) -> Pass | None:
     """Return what the id of a session says; nothing if it is none of ours, or too old."""
     if len(key) > MAX_PASS:
         return None
     try:
-        said = as_object(json.loads(wax.open(SESSION, read(key))))
+        said = as_object(json.loads(cipher.open(SESSION, read(key))))
         return _read(said) if clock() < said["until"] else None
     except (ForeignStateError, ValidationError, KeyError, TypeError, ValueError):
         return None

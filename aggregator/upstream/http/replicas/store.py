@@ -24,7 +24,7 @@ from coredis.tokens import PureToken
 from aggregator.basics.files import in_words
 from aggregator.basics.json import JsonObject, is_array, is_object
 from aggregator.basics.signals import Signal
-from aggregator.upstream.seal import ForeignStateError, Wax
+from aggregator.upstream.seal import Cipher, ForeignStateError
 
 logger = logging.getLogger(__name__)
 
@@ -83,9 +83,9 @@ Hear = Callable[[JsonObject], Awaitable[None]]
 class Store:
     """One store, and the way to whoever else has the same keys."""
 
-    def __init__(self, url: str, wax: Wax) -> None:
+    def __init__(self, url: str, cipher: Cipher) -> None:
         self._url = url
-        self._wax = wax
+        self._cipher = cipher
         self._client: coredis.Redis[bytes] | None = None
         self._waiting = deque[Item]()
         self._size = 0
@@ -161,7 +161,7 @@ class Store:
         if client is None:
             return None
         self.operations += 1
-        mine = self._wax.close(KEPT, json.dumps([key, holder]).encode())
+        mine = self._cipher.close(KEPT, json.dumps([key, holder]).encode())
         found = None
         with suppress(*_FAILURES), anyio.fail_after(CLAIM_TIME):
             # Whose it was may have lost it between the two questions.
@@ -238,7 +238,7 @@ class Store:
         if not isinstance(data, bytes) or len(data) > MAX_VALUE:
             return None
         try:
-            return json.loads(self._wax.open(purpose, data))
+            return json.loads(self._cipher.open(purpose, data))
         except (ForeignStateError, ValueError):
             return None
 
@@ -260,10 +260,10 @@ class Store:
         self.operations += 1
         with anyio.fail_after(CONNECT_TIME):
             if each.key:
-                closed = self._wax.close(KEPT, each.body)
+                closed = self._cipher.close(KEPT, each.body)
                 await client.set(self._named(each.key), closed, ex=each.seconds)
             else:
-                await client.publish(self._named("mail"), self._wax.close(MAIL, each.body))
+                await client.publish(self._named("mail"), self._cipher.close(MAIL, each.body))
 
     def _put(self, each: Item) -> None:
         self._waiting.append(each)

@@ -13,11 +13,11 @@ from aggregator.config import Settings
 from aggregator.downstream.transport import Connect
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.keys import Keys
+from aggregator.upstream.http.replicas.cipher import SharedCipher
 from aggregator.upstream.http.replicas.common import Common
 from aggregator.upstream.http.replicas.key_file import KeyFile
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import Store
-from aggregator.upstream.http.replicas.wax import SharedWax
 from tests.loopback.door import Open, door
 from tests.patience import PATIENCE
 from tests.peers import ready
@@ -35,9 +35,9 @@ class Pair(NamedTuple):
 def common(path: Path, name: str, store: str | None = None) -> Common:
     """Return what a replica of this name has in common with all that have the same file."""
     keys = KeyFile(path)
-    wax = SharedWax(keys)
-    box = None if store is None else Store(store, wax)
-    made = Common.of(keys, wax, Binding("127.0.0.1", 0), box)
+    cipher = SharedCipher(keys)
+    box = None if store is None else Store(store, cipher)
+    made = Common.of(keys, cipher, Binding("127.0.0.1", 0), box)
     mail = None if box is None else Mail(box, name)
     return replace(made, replica=replace(made.replica, name=name, post=mail), mail=mail)
 

@@ -12,9 +12,9 @@ import pytest
 from aggregator.config import Settings
 from aggregator.config.profile import Profile
 from aggregator.upstream.http.keys import Keys, Ring
+from aggregator.upstream.http.replicas.cipher import SharedCipher
 from aggregator.upstream.http.replicas.key_file import KeyFile
 from aggregator.upstream.http.replicas.passes import LIFETIME, MAX_PASS, read_pass, write_pass
-from aggregator.upstream.http.replicas.wax import SharedWax
 from aggregator.upstream.http.session import Introduction
 from aggregator.upstream.http.sessions import Owner
 from aggregator.upstream.replica import Replica
@@ -178,14 +178,14 @@ async def test_what_is_not_sealed_by_us_for_this_opens_nothing(tmp_path: Path) -
     async with pair(plain, tmp_path) as (one, two, client):
         session = await begin(client, one)
         good = session[SESSION]
-        other = SharedWax(KeyFile(tmp_path / "another-key"))
+        other = SharedCipher(KeyFile(tmp_path / "another-key"))
         introduction = Introduction(types.InitializeRequestParams.model_validate(HELLO), "x")
         foreign = write_pass(introduction, Owner(), Replica("two"), other)
         state = two.upstream.replica.sealer.seal({}, Binding("", "", "", ""))
-        wax = one.upstream.replica.wax
-        assert wax is not None
+        cipher = one.upstream.replica.cipher
+        assert cipher is not None
         odd = [
-            written(wax.close("session", each))
+            written(cipher.close("session", each))
             for each in (b"{}", b"[]", b"\xff", b'{"until": 9e99}')
         ]
         wrong = [
@@ -317,39 +317,41 @@ async def test_a_process_of_its_own_is_where_the_session_was_opened(tmp_path: Pa
 
 
 def test_an_id_says_what_was_settled_and_ends(tmp_path: Path) -> None:
-    wax = SharedWax(KeyFile(tmp_path / "key"))
+    cipher = SharedCipher(KeyFile(tmp_path / "key"))
     client = types.InitializeRequestParams.model_validate(HELLO)
     owner = Owner("reading", "digest")
-    key = write_pass(Introduction(client, "2025-06-18"), owner, Replica("b"), wax, lambda: 100.0)
+    key = write_pass(Introduction(client, "2025-06-18"), owner, Replica("b"), cipher, lambda: 100.0)
 
-    found = read_pass(key, wax, lambda: 100.0 + LIFETIME - 1)
+    found = read_pass(key, cipher, lambda: 100.0 + LIFETIME - 1)
     assert found is not None
     assert (found.owner, found.home) == (owner, "b")
     assert found.introduction.version == "2025-06-18"
     assert found.introduction.client.client_info.name == "somebody"
-    assert read_pass(key, wax, lambda: 100.0 + LIFETIME + 1) is None
+    assert read_pass(key, cipher, lambda: 100.0 + LIFETIME + 1) is None
 
 
 def test_who_says_much_of_itself_has_an_id_that_gateways_take(tmp_path: Path) -> None:
-    wax = SharedWax(KeyFile(tmp_path / "key"))
+    cipher = SharedCipher(KeyFile(tmp_path / "key"))
     long: dict[str, Any] = {
         **HELLO,
         "clientInfo": {"name": "n" * 9000, "version": "v" * 9000, "title": "t" * 9000},
         "capabilities": {"sampling": {}, "extensions": {"x/y": {"z" * 9000: {}}}},
     }
     client = types.InitializeRequestParams.model_validate(long)
-    key = write_pass(Introduction(client, "x"), Owner("p" * 60, "d" * 64), Replica("b" * 60), wax)
+    key = write_pass(
+        Introduction(client, "x"), Owner("p" * 60, "d" * 64), Replica("b" * 60), cipher
+    )
 
     assert len(key) < MAX_PASS
-    found = read_pass(key, wax)
+    found = read_pass(key, cipher)
     assert found is not None
     assert found.introduction.client.capabilities.sampling is not None
     assert found.introduction.client.client_info.name == "n" * 128
 
 
 def test_a_token_of_a_request_ends_by_the_clock_that_replicas_share(tmp_path: Path) -> None:
-    wax, time = SharedWax(KeyFile(tmp_path / "key")), 0.0
-    here, there = (Sealer(wax, lambda: time) for _ in range(2))
+    cipher, time = SharedCipher(KeyFile(tmp_path / "key")), 0.0
+    here, there = (Sealer(cipher, lambda: time) for _ in range(2))
     binding = Binding("who", "server", "tools/call", "tool")
     token = here.seal({"state": "s"}, binding)
 

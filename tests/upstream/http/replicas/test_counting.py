@@ -14,7 +14,7 @@ from aggregator.errors import OverLimitError
 from aggregator.upstream.allowances import PERIOD, Allowances
 from aggregator.upstream.http.replicas.counting import Counting
 from aggregator.upstream.http.replicas.mail import Mail
-from aggregator.upstream.others import HEARD, MINUTE
+from aggregator.upstream.other_replicas import HEARD, MINUTE
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from aggregator.basics.json import JsonObject
 from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
-from aggregator.upstream.seal import OwnWax
+from aggregator.upstream.seal import OwnCipher
 from tests.login.logins import login
 from tests.loopback.door import door
 from tests.patience import PATIENCE
@@ -128,7 +128,7 @@ async def test_a_store_whose_answers_hold_each_other_without_end_is_as_none() ->
 
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - no query
-        store = Store(f"redis://127.0.0.1:{port}", OwnWax())
+        store = Store(f"redis://127.0.0.1:{port}", OwnCipher())
         async with anyio.create_task_group() as group:
             group.start_soon(listener.serve, answer)
             group.start_soon(store.run, _ignore, catch_up)
@@ -163,7 +163,7 @@ async def test_what_was_missed_is_asked_for_until_the_store_says_it() -> None:
 
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - no query
-        mail = Mail(Store(f"redis://127.0.0.1:{port}", OwnWax()), "one")
+        mail = Mail(Store(f"redis://127.0.0.1:{port}", OwnCipher()), "one")
         async with anyio.create_task_group() as group:
             group.start_soon(listener.serve, answer)
             group.start_soon(mail.run, _ignore, catch_up)
@@ -241,7 +241,7 @@ async def test_an_answer_that_is_told_again_answers_nothing_that_is_asked_later(
 async def test_an_address_of_no_store_is_told_of_without_its_password(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    store = Store("rediss://:pass-word@127.0.0.1:1/0?ssl_cert_reqs=what", OwnWax())
+    store = Store("rediss://:pass-word@127.0.0.1:1/0?ssl_cert_reqs=what", OwnCipher())
 
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
@@ -254,7 +254,7 @@ async def test_an_address_of_no_store_is_told_of_without_its_password(
 
 
 def test_what_waits_for_a_store_that_is_away_has_an_end() -> None:
-    store = Store("redis://127.0.0.1:1", OwnWax())
+    store = Store("redis://127.0.0.1:1", OwnCipher())
     mail = Mail(store, "one")
 
     for _ in range(100):
@@ -281,7 +281,7 @@ async def test_what_others_have_counted_is_missing_where_no_thread_can_be_starte
             refused.set()
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("aggregator.upstream.http.replicas.hearing.to_thread", Threads)
+    monkeypatch.setattr("aggregator.upstream.http.replicas.message_handling.to_thread", Threads)
     async with storehouse(tmp_path) as running:
         here, there = (common(tmp_path / "state-key", name, running.url) for name in ("a", "b"))
         assert isinstance(there.mail, Mail)

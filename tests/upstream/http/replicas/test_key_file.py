@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from aggregator.upstream.http.binding import BindingError
+from aggregator.upstream.http.replicas.cipher import SharedCipher
 from aggregator.upstream.http.replicas.key_file import KeyFile
-from aggregator.upstream.http.replicas.wax import SharedWax
 from aggregator.upstream.seal import ForeignStateError
 
 OLD, NEW = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
@@ -81,9 +81,9 @@ def test_a_directory_and_a_file_that_cannot_be_made_are_refused(tmp_path: Path) 
 
 
 def test_the_first_key_seals_and_all_of_them_open(tmp_path: Path) -> None:
-    old = SharedWax(KeyFile(written(tmp_path / "old", OLD)))
-    both = SharedWax(KeyFile(written(tmp_path / "both", NEW, OLD)))
-    new = SharedWax(KeyFile(written(tmp_path / "new", NEW)))
+    old = SharedCipher(KeyFile(written(tmp_path / "old", OLD)))
+    both = SharedCipher(KeyFile(written(tmp_path / "both", NEW, OLD)))
+    new = SharedCipher(KeyFile(written(tmp_path / "new", NEW)))
 
     assert both.open("x", old.close("x", b"old")) == b"old"
     assert new.open("x", both.close("x", b"new")) == b"new"
@@ -116,17 +116,17 @@ def test_a_key_changes_while_we_run_and_stays_while_the_file_cannot_be_used(
 
 
 def test_what_is_sealed_for_one_thing_is_worth_nothing_for_another(tmp_path: Path) -> None:
-    wax = SharedWax(KeyFile(tmp_path / "key"))
-    closed = wax.close("session", b"secret")
+    cipher = SharedCipher(KeyFile(tmp_path / "key"))
+    closed = cipher.close("session", b"secret")
 
     assert b"secret" not in closed
-    assert wax.close("session", b"secret") != closed
+    assert cipher.close("session", b"secret") != closed
     damaged = [
         closed[:number] + bytes([closed[number] ^ 1]) + closed[number + 1 :]
         for number in range(len(closed))
     ]
     for each in (*damaged, closed[:-1], closed + b"x", b"", b"\x01", closed[:12]):
         with pytest.raises(ForeignStateError):
-            wax.open("session", each)
+            cipher.open("session", each)
     with pytest.raises(ForeignStateError):
-        wax.open("request state", closed)
+        cipher.open("request state", closed)

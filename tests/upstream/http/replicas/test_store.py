@@ -292,8 +292,8 @@ async def test_what_somebody_without_the_key_tells_is_not_heard_and_what_is_odd_
     async with pair(plain, tmp_path, store=store.url) as (one, two, client):
         session = await begin(client, one)
         assert (await say(client, two, call("one__plain"), session)).status_code == 200
-        wax = one.upstream.replica.wax
-        assert wax is not None
+        cipher = one.upstream.replica.cipher
+        assert cipher is not None
         end = {"kind": "ended", "from": "nobody", "session": session[SESSION]}
         async with coredis.Redis.from_url(store.url) as direct:
             endless = {
@@ -302,7 +302,7 @@ async def test_what_somebody_without_the_key_tells_is_not_heard_and_what_is_odd_
                 "holders": {"anna": [math.inf, [[0, 0]], True]},
             }
             odd = [{}, {"kind": "revoked"}, {"kind": "loaded", "session": "x"}, {"kind": ["x"]}]
-            sealed = [wax.close(MAIL, json.dumps(each).encode()) for each in (*odd, endless, 1)]
+            sealed = [cipher.close(MAIL, json.dumps(each).encode()) for each in (*odd, endless, 1)]
             for message in (json.dumps(end).encode(), b"", b"\x01" * 50, *sealed):
                 assert await direct.publish(f"{SCOPE}:mail", message) == 2
         # What is told afterwards is heard after it.
