@@ -11,7 +11,7 @@ class AuditForm(Sheet):
 
     file: str = Field(description="The file to append to; only its owner may read it.")
     arguments: ArgumentsChoice = Field(
-        "none", description="What is kept of arguments: nothing, their SHA-256, or all."
+        "none", description="What is recorded of arguments: nothing, their SHA-256, or everything."
     )
     required: bool = Field(
         False, description="Whether calls are refused while the file cannot be written."
@@ -20,5 +20,5 @@ class AuditForm(Sheet):
         MAX_BYTES,
         ge=64 * 1024,
         le=1 << 40,
-        description="Bytes after which the next file is begun; the five before are kept.",
+        description="Size in bytes at which a new file is begun; the previous five are kept.",
     )

@@ -17,5 +17,5 @@ class FileForm(SettingsForm):
         {}, description="The servers, by the names their tools are prefixed with."
     )
     mcp_servers: dict[str, dict[str, Any]] = Field(
-        {}, description="Servers as they are written in the configurations of clients."
+        {}, description="Servers in the form that clients' own configuration files use."
     )

@@ -47,19 +47,19 @@ SECTIONS = ("servers", "mcpServers")
 
 
 class ToolsForm(Sheet):
-    """Which tools of a server may be seen and called, and what is put right about them."""
+    """Which tools of a server may be seen and called, and corrections to them."""
 
     allow: Globs = Field(("*",), description="Names or globs of the tools to offer.")
     deny: Globs = Field((), description="Names or globs of tools never to offer; wins over allow.")
     rename: Renamed = Field({}, description="Another name for a tool.")
     describe: dict[str, str] = Field({}, description="Another description of a tool.")
     read_only: Globs = Field(
-        (), description="Names or globs of tools that only read, whatever the server says."
+        (), description="Names or globs of tools that are read-only, whatever the server says."
     )
 
 
 class LimitsForm(Sheet):
-    """What the process of a server may use at the most."""
+    """Upper limits for the process of a server."""
 
     memory: Memory | None = Field(None, description="Address space, such as `4GiB`.")
     processes: int | None = Field(
@@ -73,77 +73,85 @@ class ServerForm(Sheet):
 
     command: Words = Field((), description="The program, or a list of it and its arguments.")
     args: Words = Field((), description="Arguments of the program.")
-    env: Variables = Field({}, description="Environment variables of the program.")
+    env: Variables = Field({}, description="Environment variables for the program.")
     env_file: str | None = Field(
         None, description="A file of NAME=value lines, given to the program and usable in ${NAME}."
     )
     inherit_env: AllOrSome | None = Field(
-        None, description="Variables passed on to the program, instead of what the top says."
+        None, description="Variables passed on to the program, instead of `inheritEnv` at the top."
     )
     cwd: str | None = Field(
-        None, description="Directory to start the program in; by default that of this file."
+        None,
+        description="The directory to start the program in; that of this file by default.",
     )
     limits: Annotated[LimitsForm, Seldom(LimitsForm)] = Field(
         LimitsForm.model_construct(),
-        description="What the program may use at the most: `memory`, `processes`, `files`.",
+        description="Upper limits for the program: `memory`, `processes`, `files`.",
     )
     detach: bool = Field(
         False,
-        description="Whether processes that leave the program's group (daemons) outlive it.",
+        description="Whether processes that leave the program's group (daemons) may outlive it.",
     )
-    url: str | None = Field(None, description="Address of a server that is reached over HTTP.")
-    type: Kind | None = Field(
-        None, description="How to speak to the server; follows from `command` or `url`."
-    )
+    url: str | None = Field(None, description="The address of a server that is reached over HTTP.")
+    type: Kind | None = Field(None, description="The transport; follows from `command` or `url`.")
     era: EraChoice = Field(
-        "auto", description="The era of the protocol to speak with it; `auto` finds out."
+        "auto", description="The protocol era to speak with it; `auto` finds out."
     )
     headers: Headers = Field({}, description="HTTP headers to send with each request.")
     ca_file: str | None = Field(
         None, description="Certificates to trust for this server, instead of the system's."
     )
-    verify: bool = Field(True, description="Whether the server must prove who it is.")
-    client_cert: str | None = Field(None, description="Certificate to show to the server.")
+    verify: bool = Field(True, description="Whether to check the server's certificate.")
+    client_cert: str | None = Field(
+        None, description="The client certificate to present to the server."
+    )
     client_key: str | None = Field(
-        None, description="Key of the certificate, if it is in a file of its own."
+        None, description="The key of `clientCert`, if it is in a separate file."
     )
     proxy: str | None = Field(
-        None, description="Proxy to go through; those of the environment are not used."
+        None, description="The proxy to use; proxies from the environment are ignored."
     )
     oauth: Annotated[
         Annotated[OAuthForm, Seldom(OAuthForm)] | None, BeforeValidator(parse_login), AlsoABoolean()
     ] = Field(
         None,
-        description="How to log in to it, where it does not say so itself; false for never.",
+        description="How to log in, if the server does not say so itself; false to never log in.",
     )
     shared: bool = Field(
         False,
-        description="Whether others than you may use it in your name, where it has your login.",
+        description="Whether other people may use it in your name if it has your login.",
     )
-    description: str = Field("", description="One line that tells the model what is behind it.")
+    description: str = Field(
+        "", description="One line that tells the model what the server is for."
+    )
     always_load: AllOrSome = Field(
         False, description="Tools shown without a search: true, or names or globs."
     )
     tools: Annotated[ToolsForm, Seldom(ToolsForm)] = Field(
         ToolsForm.model_construct(),
-        description="Which tools are offered (`allow`, `deny`), and what is put right about them "
+        description="Which tools are offered (`allow`, `deny`), and corrections to them "
         "(`rename`, `describe`, `readOnly`).",
     )
-    search_hints: dict[str, Hint] = Field({}, description="Extra words to find a tool by.")
+    search_hints: dict[str, Hint] = Field(
+        {}, description="Extra words by which searches find a tool."
+    )
     enabled: bool = Field(True, description="Whether the server is started.")
     prefix: str | None = Field(
-        None, description="What tool names begin with, instead of the server's name; may be empty."
+        None,
+        description="The prefix of its tool names, instead of the server's name; may be empty.",
     )
     start: StartChoice | None = Field(
-        None, description="Whether it starts at once (`eager`) or when needed (`lazy`)."
+        None,
+        description="When it starts, instead of `start` at the top.",
     )
     idle_timeout: IdleTime | None = Field(
-        None, description="How long it runs after its last use; by default 15m if it is lazy."
+        None,
+        description="How long it keeps running after its last use; 15m by default if it is lazy.",
     )
     per_client: bool | None = Field(
         None,
-        description="Whether each client has a process of its own; by default only for servers "
-        "known to hold what is one client's, such as browsers.",
+        description="Whether each client gets its own process; by default, only for servers "
+        "known to hold one client's state, such as browsers.",
     )
     connect_timeout: Duration = Field(
         values.CONNECT_TIMEOUT, description="How long it may take to start."
@@ -152,7 +160,7 @@ class ServerForm(Sheet):
         values.CALL_TIMEOUT, description="How long a call may go without an answer or progress."
     )
     max_call_time: Duration = Field(
-        values.MAX_CALL_TIME, description="How long a call may take in all."
+        values.MAX_CALL_TIME, description="How long a call may take in total."
     )
     max_message_bytes: Size = Field(
         values.MAX_MESSAGE_BYTES, description="The largest message accepted from the server."
@@ -161,18 +169,17 @@ class ServerForm(Sheet):
         None,
         ge=1,
         le=10_000,
-        description="Calls it works on at a time; by default 32, or 100 if it is reached over "
-        "HTTP.",
+        description="Calls sent to it at a time; 32 by default, 100 if it is reached over HTTP.",
     )
     max_queued: int = Field(
-        values.MAX_QUEUED, ge=0, le=100_000, description="Calls that may wait for it."
+        values.MAX_QUEUED, ge=0, le=100_000, description="How many more calls may wait."
     )
     trust_annotations: bool = Field(
-        True, description="Whether to believe the server which of its tools only read."
+        True, description="Whether to believe the server about which of its tools are read-only."
     )
     honour_always_load: bool = Field(
         True,
-        description="Whether to grant the server's own wishes for always-load tools, up to 10 "
+        description="Whether to honour the server's own always-load marks, up to 10 "
         "tools and 2,000 tokens.",
     )
     pin: bool = Field(
@@ -180,22 +187,22 @@ class ServerForm(Sheet):
     )
     drift: DriftChoice | None = Field(
         None,
-        description="What is done with tools that differ from `servers.lock`, instead of what "
-        "the top says.",
+        description="What to do with tools that differ from `servers.lock`, instead of "
+        "`drift` at the top.",
     )
 
 
 class SettingsForm(Sheet):
-    """What holds for all servers and clients."""
+    """Settings for all servers and clients."""
 
-    env: Variables = Field({}, description="Environment variables of every program.")
+    env: Variables = Field({}, description="Environment variables for every program.")
     env_file: str | None = Field(
         None, description="A file of NAME=value lines, used as if they were in the environment."
     )
     inherit_env: AllOrSome = Field(
         (),
-        description="Variables passed on to programs beside the usual: names or globs, true "
-        "for all, false for the least.",
+        description="Variables passed on to programs besides the usual ones: names or globs, true "
+        "for all, false for only the essential ones.",
     )
     tool_search: Mode = Field(
         ToolSearchMode(), description="Whether tools are deferred: true, false, auto or auto:N."
@@ -204,7 +211,7 @@ class SettingsForm(Sheet):
         settings.CONTEXT_WINDOW,
         ge=1_000,
         le=100_000_000,
-        description="Tokens that `auto` measures against.",
+        description="The context window, in tokens, that `auto` measures against.",
     )
     tokens: Annotated[
         Annotated[TokensForm, Seldom(TokensForm)] | None,
@@ -213,32 +220,33 @@ class SettingsForm(Sheet):
         AlsoAText(),
     ] = Field(
         None,
-        description="Who counts what definitions cost: `tiktoken:ENCODING`, `tokenizers:FILE`, or "
-        "a vendor by `url`, `model` and `key`.",
+        description="How to count the tokens of definitions: `tiktoken:ENCODING`, "
+        "`tokenizers:FILE`, or a vendor's API (`url`, `model`, `key`).",
     )
     surface: SurfaceChoice = Field("auto", description="How found tools reach a client.")
     max_results: int = Field(
         settings.DEFAULT_RESULTS,
         ge=1,
         le=settings.MAX_RESULTS,
-        description="Tools a search returns by default: five of them defined, others on one line.",
+        description="Tools a search returns by default: the first five with definitions, the "
+        "others on one line each.",
     )
     max_result_chars: int = Field(
         settings.MAX_RESULT_CHARS,
         ge=1_000,
         le=1_000_000,
-        description="Characters the answer to a search may have.",
+        description="The maximum length of the answer to a search, in characters.",
     )
     max_result_tokens: ResultTokens | None = Field(
         None,
-        description="Tokens a result may cost a model; a larger one is shortened, and kept to be "
-        "read. By default as is known of the client; false for all there is.",
+        description="The most tokens a result may have; a larger one is shortened and kept for "
+        "reading. By default, what is known of the client; false for no limit.",
     )
     max_loaded: int = Field(
         settings.MAX_LOADED,
         ge=1,
         le=10_000,
-        description="Tools that searches may add to a client's list.",
+        description="How many tools searches may add to a client's list.",
     )
     relist_wait: Duration = Field(
         settings.RELIST_WAIT, description="How long a search waits for the client to list again."
@@ -246,52 +254,58 @@ class SettingsForm(Sheet):
     start: StartChoice = Field(
         "auto",
         description="When servers start: at once (`eager`), when needed (`lazy`), or when needed "
-        "once it is known what they offer (`auto`).",
+        "once their tools are known (`auto`).",
     )
     idle_timeout: IdleTime | None = Field(
-        None, description="How long servers run after their last use; by default 15m for lazy ones."
+        None,
+        description="How long servers run after their last use; 15m by default for lazy ones.",
     )
-    state: bool = Field(True, description="Whether what was learned is kept between runs.")
+    state: bool = Field(
+        True, description="Whether what was learned about servers is kept between runs."
+    )
     stats: bool = Field(
         True, description="Whether calls and searches are counted for `aggregator stats`."
     )
     audit: Annotated[AuditForm, Seldom(AuditForm)] | None = Field(
-        None, description="Where each call is written down: `file`, `arguments`, `required`."
+        None,
+        description="Where each call is recorded: `file`, `arguments`, `required`, `maxBytes`.",
     )
-    watch: bool = Field(True, description="Whether changes of this file apply while running.")
+    watch: bool = Field(
+        True, description="Whether changes to this file apply while the aggregator runs."
+    )
     semantic: bool = Field(
         True,
-        description="Whether searches go by meaning too, where the extra is installed.",
+        description="Whether searches also go by meaning, if the extra is installed.",
     )
     drift: DriftChoice = Field(
         "warn",
-        description="What is done with tools that differ from `servers.lock`: `warn` offers them "
-        "and tells, `block` hides them until they are approved.",
+        description="What to do with tools that differ from `servers.lock`: `warn` offers them "
+        "and warns, `block` hides them until you approve them.",
     )
     skills: Words = Field(
-        (), description="Directories that are skills (with a `SKILL.md`), or hold some."
+        (), description="Directories that are skills (with a `SKILL.md`) or contain skills."
     )
     find: Kinds = Field(
         kinds.FOUND,
-        description="What searches find unless they ask for a kind: `tool`, `prompt`, `skill`, "
+        description="What searches find if they do not ask for a kind: `tool`, `prompt`, `skill`, "
         "`resource`.",
     )
     clients: dict[str, NamedClient] = Field(
         {},
-        description="The surface of a client, as `install` calls it or as it calls itself; "
+        description="The surface of each client, by its name for `install` or its own name; "
         "or its `surface` and `maxResultTokens`.",
     )
     names: Annotated[NamesForm, Seldom(NamesForm), AfterValidator(told_apart)] = Field(
         NamesForm.model_construct(),
-        description="Other names for our own tools: `search`, `call`, `callReadOnly`.",
+        description="Other names for the aggregator's own tools: `search`, `call`, `callReadOnly`.",
     )
     profiles: dict[ProfileName, NamedProfile] = Field(
-        {}, description="What kinds of clients see, by the names they are chosen by."
+        {}, description="Profiles by name: what different kinds of clients see."
     )
     http: Door = Field(
         HttpForm.model_construct(),
-        description="Who may come in over HTTP (`issuer`, `audience`, `access`), and how "
-        "much they may ask.",
+        description="Who may connect over HTTP (`issuer`, `audience`, `access`), and how "
+        "many calls they may make.",
     )
 
 

@@ -57,11 +57,13 @@ Scopes = Annotated[Words, AfterValidator(_scopes)]
 class AccessForm(Sheet):
     """What whoever has a scope sees: a profile, or what is written here."""
 
-    scope: Scopes = Field(description="The scope that is needed; of several, all are.")
-    profile: str | None = Field(None, description="The profile it shows.")
+    scope: Scopes = Field(
+        description="The scope that is needed; if there are several, all of them."
+    )
+    profile: str | None = Field(None, description="The profile to show.")
     servers: Globs | None = Field(None, description="The servers it shows, as in a profile.")
     allow: Globs | None = Field(None, description="The tools it shows, as in a profile.")
-    deny: Globs = Field((), description="Those it does not show, whatever `allow` says.")
+    deny: Globs = Field((), description="Tools it does not show, whatever `allow` says.")
     read_only: bool = Field(
         False, description="Whether it shows only tools that are known to change nothing."
     )
@@ -80,9 +82,9 @@ class HttpForm(Sheet):
     """Who may come in over HTTP, and how much they may ask."""
 
     issuer: Address | None = Field(
-        None, description="Whose tokens (JWT) say who somebody is; as it is written in them."
+        None, description="Who issues the tokens (JWT), written exactly as in the tokens."
     )
-    audience: Words = Field((), description="What such a token must be meant for.")
+    audience: Words = Field((), description="The audience that a token must have.")
     resource: Address | None = Field(
         None, description="The address of `/mcp` as clients know it; by default the `audience`."
     )
@@ -92,25 +94,26 @@ class HttpForm(Sheet):
     access: tuple[Annotated[AccessForm, AfterValidator(_rule)], ...] = Field(
         (),
         max_length=MAX_RULES,
-        description="What whoever has a `scope` sees; the first that fits holds.",
+        description="What each `scope` may see; the first rule that matches applies.",
     )
     local_token: bool = Field(
-        False, description="Whether the token of `serve --http` is taken beside those of an issuer."
+        False,
+        description="Whether to accept the token of `serve --http` besides those of the issuer.",
     )
     max_calls_per_minute: int | None = Field(
-        None, ge=1, le=MAX_PER_MINUTE, description="Calls in a minute of each identity."
+        None, ge=1, le=MAX_PER_MINUTE, description="Calls per minute for each identity."
     )
     max_calls_in_flight: int | None = Field(
-        None, ge=1, le=MAX_IN_FLIGHT, description="Calls of each identity at a time."
+        None, ge=1, le=MAX_IN_FLIGHT, description="Concurrent calls for each identity."
     )
     state_key: str | None = Field(
         None,
         min_length=1,
-        description="The file with the key that several replicas share, as `--state-key` names it.",
+        description="The file with the key that several replicas share, as with `--state-key`.",
     )
     state: Annotated[str, AfterValidator(_store)] | None = Field(
         None,
-        description="The Redis or Valkey that they share, as `--state` names it: `redis://…`.",
+        description="The Redis or Valkey that they share, as with `--state`: `redis://…`.",
     )
 
 

@@ -61,8 +61,8 @@ NECESSITIES = (
 
 TABLE = (
     *NECESSITIES,
-    Need("speak the person's language, in their time zone", ("LANG", "LANGUAGE", "LC_*", "TZ")),
-    Need("keep files where the person wants them, reach their session", ("XDG_*",)),
+    Need("use your language and time zone", ("LANG", "LANGUAGE", "LC_*", "TZ")),
+    Need("keep files where you want them, and reach your session", ("XDG_*",)),
     Need(
         "reach the network through a proxy",
         ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY"),
@@ -101,7 +101,7 @@ TABLE = (
         ),
     ),
     Need(
-        "ask an agent for keys it does not give away",
+        "use the keys of an agent without seeing them",
         ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GIT_SSH_COMMAND", "GNUPGHOME"),
     ),
     Need(
@@ -137,7 +137,7 @@ TABLE = (
         ),
     ),
     Need(
-        "find the version of a language that was chosen",
+        "find the chosen version of a language",
         (
             "NVM_DIR",
             "FNM_DIR",

@@ -41,35 +41,38 @@ Resource = Annotated[
 
 
 class OAuthForm(Sheet):
-    """How to log in to a server: most need nothing of it."""
+    """How to log in to a server; most servers need none of this."""
 
-    client_id: str | None = Field(None, description="What you are registered as.")
+    client_id: str | None = Field(None, description="The ID of the client you registered.")
     client_secret: str | None = Field(None, description="The secret of that client.")
     private_key: str | None = Field(
-        None, description="A file with the key to sign with, in the place of a secret."
+        None, description="A file with the key to sign with, instead of a secret."
     )
-    scopes: Words = Field((), description="What to ask for, in the place of what it suggests.")
+    scopes: Words = Field(
+        (), description="The scopes to ask for, instead of those the server suggests."
+    )
     redirect_uri: Address | None = Field(
-        None, description="Where the browser comes back to, if that must be registered."
+        None, description="Where the browser returns to, if that must be registered."
     )
     authorization_params: dict[str, str] = Field(
-        {}, description="What to add to the address at which you log in."
+        {}, description="Parameters to add to the address at which you log in."
     )
     resource: Resource | None = Field(
-        None, description="What the login is for, if not its `url`; false to say nothing of it."
+        None, description="What the login is for, if not the server's `url`; false to leave it out."
     )
-    issuer: Address | None = Field(None, description="The only authorisation server to believe.")
+    issuer: Address | None = Field(None, description="The only authorisation server to trust.")
     client_metadata_url: Address | None = Field(
-        None, description="An https document that says who you are, where that is understood."
+        None,
+        description="The https address of a document that describes the client, where supported.",
     )
     verify: bool = Field(
         True,
-        description="Whether an authorisation server elsewhere must prove who it is, "
-        "whatever `verify` says of the server.",
+        description="Whether to check the certificates of authorisation servers elsewhere, "
+        "whatever `verify` says for the server.",
     )
     grant: Grant = Field(
         "authorization_code",
-        description="`client_credentials` for a server that no person logs in to.",
+        description="`client_credentials` if no person logs in.",
     )
 
 

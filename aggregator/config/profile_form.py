@@ -36,31 +36,33 @@ def _without_keys(value: object) -> object:
 class ProfileForm(Sheet):
     """What one kind of client sees; the rest does not exist for it."""
 
-    description: str = Field("", description="What it is for, in one line for people.")
+    description: str = Field("", description="What the profile is for, in one line for people.")
     servers: Globs = Field(EVERYTHING, description="The servers it shows: names or globs.")
     allow: Globs = Field(
         EVERYTHING, description="The tools and prompts it shows: names or globs, as under `tools`."
     )
-    deny: Globs = Field((), description="Those it does not show, whatever `allow` says.")
+    deny: Globs = Field(
+        (), description="Tools and prompts it does not show, whatever `allow` says."
+    )
     read_only: bool = Field(
         False, description="Whether it shows only tools that are known to change nothing."
     )
     resources: bool = Field(
         True,
-        description="Whether it shows resources and skills of the servers that it allows whole.",
+        description="Whether it shows resources and skills of the servers it shows completely.",
     )
     skills: bool | None = Field(
         None,
-        description="Whether it shows the skills on this machine; by default where neither "
-        "`servers` nor `allow` is written.",
+        description="Whether it shows the skills on this machine; by default, if neither "
+        "`servers` nor `allow` is set.",
     )
     always_load: AllOrSome | None = Field(
-        None, description="Tools shown without a search, in place of what the servers say."
+        None, description="Tools shown without a search, instead of the servers' `alwaysLoad`."
     )
     clients: Words = Field(
         (),
-        description="Clients it is for, as `install` calls them or as they call themselves; "
-        "no protection.",
+        description="Clients it applies to, by their names for `install` or their own names; "
+        "not a protection.",
     )
     tool_search: Mode | None = Field(None, description="As at the top, for this profile.")
     surface: SurfaceChoice | None = Field(None, description="As at the top, for this profile.")
@@ -81,13 +83,13 @@ class ProfileForm(Sheet):
         None,
         ge=1,
         le=MAX_PER_MINUTE,
-        description="Calls in a minute of each identity that comes over HTTP.",
+        description="Calls per minute for each identity that connects over HTTP.",
     )
     max_calls_in_flight: int | None = Field(
         None,
         ge=1,
         le=MAX_IN_FLIGHT,
-        description="Calls at a time of each identity that comes over HTTP.",
+        description="Concurrent calls for each identity that connects over HTTP.",
     )
 
 

@@ -20,13 +20,14 @@ class TokensForm(Sheet):
     """A tokenizer on this machine, or a vendor's counter."""
 
     tokenizer: str = Field(
-        "", description="`tiktoken:ENCODING` or `tokenizers:FILE`, whose package is installed."
+        "", description="`tiktoken:ENCODING` or `tokenizers:FILE`; needs that package installed."
     )
     url: str = Field(
-        "", description="A vendor's counter; ends in `count_tokens` or `input_tokens`."
+        "",
+        description="The address of a vendor's counter; ends in `count_tokens` or `input_tokens`.",
     )
-    model: str = Field("", description="The model that it counts for.")
-    key: str = Field("", description="The key that is shown to it, such as `${ANTHROPIC_API_KEY}`.")
+    model: str = Field("", description="The model to count for.")
+    key: str = Field("", description="The API key to send to it, such as `${ANTHROPIC_API_KEY}`.")
 
 
 def parse_tokens(value: object) -> object:

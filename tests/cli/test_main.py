@@ -197,28 +197,29 @@ INTRODUCTION = """\
 # Commands
 
 Results go to stdout, everything else to stderr.
-`NO_COLOR` turns colours off; nothing is coloured outside a terminal.
-Pages are as wide as the terminal, or as `COLUMNS` says.
-`inspect`, `search`, `call` and `check` start the servers they need, or ask those that the hub runs
-for the same configuration; with `--url` they ask a running aggregator.
+`NO_COLOR` turns colours off; output outside a terminal has none.
+Output is as wide as the terminal, or as `COLUMNS` says.
+`inspect`, `search`, `call` and `check` start the servers they need.
+If a hub runs servers for the same configuration, they use those instead.
+With `--url` they ask a running aggregator.
 
 | status | means |
 | --- | --- |
-| 0 | all is well |
-| 1 | anything else is wrong, such as a file that cannot be written; `check --strict` has warnings |
+| 0 | success |
+| 1 | any other error, such as a file that cannot be written; warnings with `check --strict` |
 | 2 | the command line is not understood, or `servers.yaml` cannot be used as written |
-| 3 | the tool that was called says that it failed |
-| 4 | a server is not ready, or went away; of all that `inspect` or `search` ask, none is ready |
-| 5 | there is no such server or tool, or several could be meant |
-| 6 | the aggregator at `--url` did not answer, or refused |
-| 7 | all that keeps servers from being ready is that somebody has to log in |
+| 3 | the called tool reports that it failed |
+| 4 | a server is not ready or went away; for `inspect` and `search`, no server is ready |
+| 5 | there is no such server or tool, or the name is ambiguous |
+| 6 | the aggregator at `--url` did not answer, or refused the request |
+| 7 | servers are not ready only because someone has to log in |
 | 130 | the command was interrupted |
 | 143 | the command was ended by SIGTERM |
 
-`serve`, and `inspect --watch` once it has shown something, run until they are ended: with Ctrl-C
-they end with 0.
+`serve` runs until you end it, and so does `inspect --watch` once it has shown something.
+Ctrl-C ends them with status 0.
 
-This page is what `--help` prints.
+The rest of this page is the output of `--help`.
 """
 
 
