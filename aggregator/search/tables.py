@@ -23,7 +23,7 @@ little ll long lot love main major manner many matter mcp mention mind minute mo
 necessary never nice now obtain offer ok okay option options overall own particular perfect
 perhaps pick piece possible potential powerful prefer preference present pretty previous
 professional proper provide provided purpose quality quick quickly quite range ready real
-really reason receive related relevant reliable remember require required respond right same seem
+really reason receive related relevant reliable require required respond right same seem
 serious several show simple simply since small solution something soon sort specific specifically
 still stuff successful suitable sure tell thank thanks thing things think together top totally
 trying understand unique unsure useful usual utilize various way ways well wide without wonder
@@ -57,7 +57,7 @@ COMMON = {
 """The share of tools that have a word, where it is much the same in any catalog."""
 
 SAME = """
-delete remove erase destroy
+delete remove erase destroy forget
 list get fetch retrieve
 show display view
 show list
@@ -71,6 +71,7 @@ stop cancel abort terminate
 move transfer
 copy duplicate clone
 save write store
+memory remember recall memorize
 upload attach
 message msg
 repo repository
@@ -223,7 +224,7 @@ survey form: quiz questionnaire poll feedback
 writing content: essay article blog copy draft caption rewrite paraphrase grammar express polish
   speech
 story: narrative tale fairy storytelling plot fiction
-memory knowledge: remember recall
+memory knowledge: remember recall forget
 geography earthquake: quake seismic volcano
 """
 """What a request is about: words after a colon may mean the words before it."""

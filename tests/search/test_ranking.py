@@ -76,6 +76,17 @@ def test_a_need_finds_the_tool_for_it(text: str, name: str):
     assert first(text) == name
 
 
+@pytest.mark.parametrize("text", ["remember that Anna likes tea", "forget what Bob has said"])
+def test_what_somebody_says_to_a_memory_finds_it(text: str):
+    index = index_of(
+        entry("git__status", "Shows the working tree status."),
+        entry("fetch__fetch", "Fetch a URL, which you have known how to do so far."),
+        entry("memory__delete_entities", "Delete multiple entities from the knowledge graph."),
+        entry("memory__add_observations", "Add observations to the knowledge graph."),
+    )
+    assert search(index, text)[:1] in (["memory__delete_entities"], ["memory__add_observations"])
+
+
 def test_a_word_itself_beats_a_word_that_means_the_same():
     index = index_of(entry("a__remove_page"), entry("b__delete_page"))
     assert search(index, "delete page") == ["b__delete_page", "a__remove_page"]
