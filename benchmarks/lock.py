@@ -18,7 +18,7 @@ from anyio import to_thread
 
 from aggregator.basics.effort import finished
 from aggregator.catalog import Ready
-from aggregator.catalog.lock import Ledger, Lock, taken_apart, written
+from aggregator.catalog.lock import LazyLock, Lock, taken_apart, written
 from aggregator.config import ServerConfig
 from aggregator.downstream.intake import take_in
 from aggregator.fleet.last_known import LastKnown
@@ -73,10 +73,10 @@ def longest_turn(data: bytes) -> float:
     return max(longest, time.process_time() - began)
 
 
-def compare(ledger: Ledger, offered: Offered) -> int:
+def compare(lazy_lock: LazyLock, offered: Offered) -> int:
     """Hold every listing against the file, as whoever serves does."""
     return sum(
-        len(finished(differing(server, ledger[name], ready)))
+        len(finished(differing(server, lazy_lock[name], ready)))
         for name, (server, ready) in offered.items()
     )
 
@@ -145,13 +145,13 @@ def main(rounds: int = 5) -> None:
     offered = sheets()
     text = written(made(offered))
     data = text.encode()
-    ledger = finished(taken_apart(data))
-    assert compare(ledger, offered) == 0
+    lazy_lock = finished(taken_apart(data))
+    assert compare(lazy_lock, offered) == 0
     # As whoever serves has it: what stays is not looked through for garbage.
     gc.freeze()
     whole = processor_time(lambda: json.loads(text), rounds)
     reading = processor_time(lambda: finished(taken_apart(data)), rounds)
-    comparing = processor_time(lambda: compare(ledger, offered), rounds)
+    comparing = processor_time(lambda: compare(lazy_lock, offered), rounds)
     turn = min(longest_turn(data) for _ in range(rounds))
     altogether = reading + comparing
     report(

@@ -122,7 +122,7 @@ async def serve_standard_streams(
     orders = Orders(expect)
     lead = Lead() if herald is None else herald.take_over()
     takeover, opening = Takeover(lead), Opening()
-    keeping = Keeping(opening, lead.ground, config, variables)
+    keeping = Keeping(opening, lead.basis, config, variables)
     with claimed() as (stdin, stdout):
         async with anyio.create_task_group() as group:
             await group.start(_heed_signals, orders)

@@ -11,9 +11,9 @@ from aggregator.basics.frozen import frozen
 from aggregator.clients import is_known, likely_meant
 from aggregator.config import Config, ServerConfig
 from aggregator.config.document import Value, read_document
+from aggregator.config.own_process import why_own_process
 from aggregator.config.quantities import parted
 from aggregator.config.settings import Settings
-from aggregator.config.solitary import why_solitary
 from aggregator.config.source import read_text
 from aggregator.fleet.approving import lock_path, missing
 from aggregator.secrecy import Redaction, is_secret, looks_secret
@@ -121,7 +121,7 @@ def _doubts(server: ServerConfig) -> Iterator[str]:
 
 def _choices(server: ServerConfig) -> Iterator[str]:
     """Yield what is done with a server without being asked for."""
-    why = why_solitary(server.command, server.args)
+    why = why_own_process(server.command, server.args)
     if server.per_client and why is not None:
         yield f"where clients share it, each has its own process: {why} (`perClient: false` shares)"
 

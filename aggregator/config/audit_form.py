@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from aggregator.config.audit import MAX_BYTES, ArgumentsChoice
-from aggregator.config.sheet import Sheet
+from aggregator.config.base_form import BaseForm
 
 
-class AuditForm(Sheet):
+class AuditForm(BaseForm):
     """A line of JSON for each call."""
 
     file: str = Field(description="The file to append to; only its owner may read it.")

@@ -7,13 +7,13 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticKnownError
 
 from aggregator.clients import SurfaceChoice
+from aggregator.config.base_form import BaseForm, Seldom
 from aggregator.config.notation import ResultTokens
-from aggregator.config.sheet import Seldom, Sheet
 
 SURFACES: tuple[SurfaceChoice, ...] = get_args(SurfaceChoice)
 
 
-class ClientForm(Sheet):
+class ClientForm(BaseForm):
     """How one client is treated."""
 
     surface: SurfaceChoice | None = Field(None, description="How found tools reach it.")

@@ -12,6 +12,7 @@ from pydantic import (
 from aggregator.clients import SurfaceChoice
 from aggregator.config import kinds, settings, values
 from aggregator.config.audit_form import AuditForm
+from aggregator.config.base_form import BaseForm, Kinds, Seldom, Words
 from aggregator.config.clients_form import NamedClient
 from aggregator.config.http_form import Door, HttpForm
 from aggregator.config.login_form import AlsoABoolean, OAuthForm, parse_login
@@ -34,7 +35,6 @@ from aggregator.config.notation import (
 )
 from aggregator.config.profile_form import NamedProfile, ProfileName
 from aggregator.config.settings import DriftChoice
-from aggregator.config.sheet import Kinds, Seldom, Sheet, Words
 from aggregator.config.tokens_form import AlsoAText, TokensForm, parse_tokens, usable_tokens
 from aggregator.config.values import EraChoice, StartChoice
 
@@ -46,7 +46,7 @@ SECTIONS = ("servers", "mcpServers")
 """Keys that servers stand under."""
 
 
-class ToolsForm(Sheet):
+class ToolsForm(BaseForm):
     """Which tools of a server may be seen and called, and corrections to them."""
 
     allow: Globs = Field(("*",), description="Names or globs of the tools to offer.")
@@ -58,7 +58,7 @@ class ToolsForm(Sheet):
     )
 
 
-class LimitsForm(Sheet):
+class LimitsForm(BaseForm):
     """Upper limits for the process of a server."""
 
     memory: Memory | None = Field(None, description="Address space, such as `4GiB`.")
@@ -68,7 +68,7 @@ class LimitsForm(Sheet):
     files: int | None = Field(None, ge=16, le=10_000_000, description="Open files.")
 
 
-class ServerForm(Sheet):
+class ServerForm(BaseForm):
     """One server."""
 
     command: Words = Field((), description="The program, or a list of it and its arguments.")
@@ -192,7 +192,7 @@ class ServerForm(Sheet):
     )
 
 
-class SettingsForm(Sheet):
+class SettingsForm(BaseForm):
     """Settings for all servers and clients."""
 
     env: Variables = Field({}, description="Environment variables for every program.")

@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from aggregator.config.base_form import BaseForm, Seldom, Words, problem
 from aggregator.config.http import SCOPE, AccessRule, CallLimits, Http, Issuer, Replicas
 from aggregator.config.notation import Globs
 from aggregator.config.profile import Profile
 from aggregator.config.quantities import address_fault, is_http, is_store
 from aggregator.config.rules import EVERYTHING
-from aggregator.config.sheet import Seldom, Sheet, Words, problem
 
 MAX_PER_MINUTE = 10_000
 MAX_IN_FLIGHT = 10_000
@@ -54,7 +54,7 @@ Address = Annotated[str, AfterValidator(_address)]
 Scopes = Annotated[Words, AfterValidator(_scopes)]
 
 
-class AccessForm(Sheet):
+class AccessForm(BaseForm):
     """What whoever has a scope sees: a profile, or what is written here."""
 
     scope: Scopes = Field(
@@ -78,7 +78,7 @@ def _rule(form: AccessForm) -> AccessForm:
     return form
 
 
-class HttpForm(Sheet):
+class HttpForm(BaseForm):
     """Who may come in over HTTP, and how much they may ask."""
 
     issuer: Address | None = Field(

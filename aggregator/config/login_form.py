@@ -11,9 +11,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from aggregator.config.base_form import SWITCH, BaseForm, Words, problem
 from aggregator.config.oauth import Grant
 from aggregator.config.quantities import address_fault
-from aggregator.config.sheet import SWITCH, Sheet, Words, problem
 
 
 def _address(value: str) -> str:
@@ -40,7 +40,7 @@ Resource = Annotated[
 ]
 
 
-class OAuthForm(Sheet):
+class OAuthForm(BaseForm):
     """How to log in to a server; most servers need none of this."""
 
     client_id: str | None = Field(None, description="The ID of the client you registered.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from aggregator.config.sheet import Sheet, problem
+from aggregator.config.base_form import BaseForm, problem
 from aggregator.names import RESERVED, is_own_name, look_alike
 
 
@@ -19,7 +19,7 @@ def _own_name(value: str) -> str:
 OwnName = Annotated[str, AfterValidator(_own_name)]
 
 
-class NamesForm(Sheet):
+class NamesForm(BaseForm):
     """What the aggregator's own tools are called."""
 
     search: OwnName = Field(RESERVED.search, description="Finds tools.")

@@ -12,9 +12,9 @@ from pydantic import (
 )
 
 from aggregator.config import settings
+from aggregator.config.base_form import SWITCH, TEXT_OR_LIST, Words, problem
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.quantities import seconds, size_in_bytes
-from aggregator.config.sheet import SWITCH, TEXT_OR_LIST, Words, problem
 from aggregator.config.values import ServerType
 from aggregator.names import plain_name
 

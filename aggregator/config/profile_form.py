@@ -7,12 +7,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from aggregator.clients import SurfaceChoice
 from aggregator.config import settings
+from aggregator.config.base_form import BaseForm, Kinds, Seldom, Words, problem
 from aggregator.config.http_form import MAX_IN_FLIGHT, MAX_PER_MINUTE
 from aggregator.config.mode import ToolSearchMode
 from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens
 from aggregator.config.profile import Profile
 from aggregator.config.rules import EVERYTHING
-from aggregator.config.sheet import Kinds, Seldom, Sheet, Words, problem
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 
@@ -33,7 +33,7 @@ def _without_keys(value: object) -> object:
     return {} if value is None else value
 
 
-class ProfileForm(Sheet):
+class ProfileForm(BaseForm):
     """What one kind of client sees; the rest does not exist for it."""
 
     description: str = Field("", description="What the profile is for, in one line for people.")

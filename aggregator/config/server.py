@@ -15,9 +15,9 @@ from aggregator.config.keychain import Held
 from aggregator.config.limits import Limits
 from aggregator.config.login_form import NO_LOGIN, OAuthForm
 from aggregator.config.oauth import OAuth
+from aggregator.config.own_process import why_own_process
 from aggregator.config.quantities import PROXIES, address_fault, header_fault
 from aggregator.config.settings import DriftChoice
-from aggregator.config.solitary import why_solitary
 from aggregator.config.source import Source
 from aggregator.config.values import (
     MAX_IN_FLIGHT,
@@ -176,7 +176,7 @@ def _is_per_client(form: ServerForm) -> bool:
     if form.per_client is not None:
         return form.per_client
     words = (*form.command, *form.args)
-    return why_solitary(words[0] if words else None, words[1:]) is not None
+    return why_own_process(words[0] if words else None, words[1:]) is not None
 
 
 def _idle_timeout(form: ServerForm, shared: Shared) -> float | None:

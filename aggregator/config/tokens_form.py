@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 from pydantic import Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
+from aggregator.config.base_form import BaseForm, problem
 from aggregator.config.quantities import address_fault
-from aggregator.config.sheet import Sheet, problem
 from aggregator.config.tokens import ENDINGS, PACKAGES, TokenCounter, Tokenizer
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 _TOKENIZER = "must be `tiktoken:ENCODING` or `tokenizers:FILE`, or have `url` and `model`"
 
 
-class TokensForm(Sheet):
+class TokensForm(BaseForm):
     """A tokenizer on this machine, or a vendor's counter."""
 
     tokenizer: str = Field(

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from threading import Thread
 
-from aggregator.entry.ground import Ground, find_ground
+from aggregator.entry.basis import Basis, find_basis
 from aggregator.entry.place import config_path, example_path
 from aggregator.entry.record import Json, Record, are, read
 from aggregator.entry.typed import typed
@@ -60,14 +60,14 @@ class Said:
 class Lead:
     """All that has happened on the standard streams before they are taken over."""
 
-    __slots__ = ("ground", "rest", "said", "unsent")
+    __slots__ = ("basis", "rest", "said", "unsent")
 
     def __init__(
         self,
         said: tuple[Said, ...] = (),
         rest: bytes = b"",
         unsent: bytes = b"",
-        ground: Ground | None = None,
+        basis: Basis | None = None,
     ) -> None:
         self.said = said
         """The lines that were understood, in their order."""
@@ -75,15 +75,15 @@ class Lead:
         """What was read behind them."""
         self.unsent = unsent
         """What the client has not taken of the last answer."""
-        self.ground = ground
+        self.basis = basis
         """What the answers rest on, if that can be told."""
 
 
 class Prompter:
     """Knows what was answered to whoever began like this; does no I/O but to find its record."""
 
-    def __init__(self, ground: Ground | None, variables: Mapping[str, str]) -> None:
-        self._ground = ground
+    def __init__(self, basis: Basis | None, variables: Mapping[str, str]) -> None:
+        self._basis = basis
         self._variables = variables
         self._record: Record | None = None
         self._given = 0
@@ -128,7 +128,7 @@ class Prompter:
         return answers[self._given - 1].result
 
     def _recalled(self, method: str, params: object) -> Record:
-        found = self._ground and read(self._ground.path(method, params))
+        found = self._basis and read(self._basis.path(method, params))
         return found if found and found.holds(self._variables) else Record(())
 
 
@@ -139,7 +139,7 @@ class Herald:
         self._config = config
         self._profile = profile
         self._variables = variables
-        self._ground: Ground | None = None
+        self._basis: Basis | None = None
         self._said: list[Said] = []
         self._rest = bytearray()
         self._unsent = b""
@@ -156,11 +156,11 @@ class Herald:
         os.close(self._stopping)
         self._thread.join()
         os.close(self._stop)
-        return Lead(tuple(self._said), bytes(self._rest), self._unsent, self._ground)
+        return Lead(tuple(self._said), bytes(self._rest), self._unsent, self._basis)
 
     def _run(self) -> None:
-        self._ground = find_ground(self._config, self._variables, self._profile)
-        prompter = Prompter(self._ground, self._variables)
+        self._basis = find_basis(self._config, self._variables, self._profile)
+        prompter = Prompter(self._basis, self._variables)
         while self._wait(0, select.POLLIN):
             try:
                 chunk = os.read(0, CHUNK_BYTES)

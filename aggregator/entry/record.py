@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Mapping, Sequence
 
-from aggregator.entry.ground import digest_of, digest_of_params, stamp_of
+from aggregator.entry.basis import digest_of, digest_of_params, stamp_of
 
 MAX_BYTES = 1024 * 1024
 """Bytes a record may have."""

@@ -13,7 +13,7 @@ from anyio import to_thread
 from aggregator.basics.files import in_words, read_within
 from aggregator.basics.turns import in_turns
 from aggregator.catalog import Ready, ServerState
-from aggregator.catalog.lock import MAX_BYTES, Drift, Ledger, LockError, taken_apart
+from aggregator.catalog.lock import MAX_BYTES, Drift, LazyLock, LockError, taken_apart
 from aggregator.config import ServerConfig
 from aggregator.entry import place
 from aggregator.fleet.pinning import compare, sifted, tell, with_known
@@ -44,7 +44,7 @@ class Approving:
         self._shown = shown
         self._config = config
         """The file that commands are told to use."""
-        self._ledger: Ledger | None = None
+        self._lazy_lock: LazyLock | None = None
         self._is_awaited = path is not None and os.path.lexists(path)
         self._told: dict[ServerName, tuple[Drift, ...]] = {}
         self._missed = set[ServerName]()
@@ -80,10 +80,10 @@ class Approving:
             return state
         drift: tuple[Drift, ...] = ()
         is_new = False
-        if self._ledger is not None and server.pin:
-            sheet = self._ledger.get(name)
-            drift = await in_turns(compare(server, sheet, known))
-            is_new = sheet is None and bool(drift)
+        if self._lazy_lock is not None and server.pin:
+            locked = self._lazy_lock.get(name)
+            drift = await in_turns(compare(server, locked, known))
+            is_new = locked is None and bool(drift)
         self._tell(server, drift, is_new=is_new)
         self._tell_missing(server)
         shown = self._shown(name).known or NOTHING
@@ -106,11 +106,11 @@ class Approving:
 
     async def _read(self, path: Path) -> None:
         """Read the file; one that cannot be used is as good as none."""
-        before, problem, ledger = self.problem, None, None
+        before, problem, lazy_lock = self.problem, None, None
         seen = look_at(path)
         try:
             data = await to_thread.run_sync(_content, path)
-            ledger = None if data is None else await in_turns(taken_apart(data))
+            lazy_lock = None if data is None else await in_turns(taken_apart(data))
         except LockError as error:
             problem = f"`{path.name}` {error}: no tool is compared with it"
         except (OSError, RuntimeError, MemoryError) as error:
@@ -119,7 +119,7 @@ class Approving:
             )
             problem = f"`{path.name}` cannot be read: {reason}"
         # What was approved before holds for as long as the new file is read.
-        self._ledger, self.problem, self._seen = ledger, problem, seen
+        self._lazy_lock, self.problem, self._seen = lazy_lock, problem, seen
         self._is_awaited = False
         if self.problem is not None and self.problem != before:
             logger.error("%s", self.problem)
@@ -134,7 +134,7 @@ class Approving:
 
     def _tell_missing(self, server: ServerConfig) -> None:
         """Say of a server, once, that what differs cannot be withheld for want of a file."""
-        is_there = self._is_awaited or self._ledger is not None or self.problem is not None
+        is_there = self._is_awaited or self._lazy_lock is not None or self.problem is not None
         is_meant = server.pin and server.drift == "block" and server.name not in self._missed
         if self._path is None or is_there or not is_meant:
             return

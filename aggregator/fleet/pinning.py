@@ -13,8 +13,8 @@ from aggregator.catalog.lock import (
     SHOWN,
     Drift,
     Kind,
+    LockedServer,
     Record,
-    Sheet,
     drift_of,
     edited,
     kept,
@@ -45,19 +45,19 @@ _HARMLESS = (Kind.REMOVED, Kind.NOTATION)
 
 
 def compare(
-    server: ServerConfig, sheet: Sheet | None, known: Ready
+    server: ServerConfig, locked: LockedServer | None, known: Ready
 ) -> Generator[None, None, tuple[Drift, ...]]:
     """Return what differs from what was approved, the gravest first; yield where a turn is over."""
     entries = known.whole
-    if sheet is None or sheet.source != server.source:
-        why = UNKNOWN if sheet is None else ELSEWHERE
+    if locked is None or locked.source != server.source:
+        why = UNKNOWN if locked is None else ELSEWHERE
         unseen = [Drift(each.own_name, Kind.NEW, (why,)) for each in entries]
         unsaid = retold("", known.instructions, UNSEEN)
         return tuple(ordered([*unseen, unsaid] if unsaid else unseen))
     turn, found, hidden = Turn(), list[Drift](), secrets(server)
     names = set[str]()
     for entry in entries:
-        drift = _drift(hidden, sheet, entry)
+        drift = _drift(hidden, locked, entry)
         names.add(entry.own_name)
         if drift is not None and drift.kind is not Kind.NOTATION:
             found.append(drift)
@@ -66,19 +66,19 @@ def compare(
     # What the configuration has forbidden since is not gone, nor what has not been read yet, nor
     # what is only shown to clients that can be asked more: it was approved as all of them see it.
     is_whole = not known.is_partial and "tools" not in known.offers.unlisted
-    approved = sheet.spans if is_whole else ()
+    approved = locked.spans if is_whole else ()
     gone = (each for each in approved if each not in names and server.allows(each))
-    said = retold(sheet.facts.get("instructions", ""), _said(known, hidden)["instructions"])
+    said = retold(locked.facts.get("instructions", ""), _said(known, hidden)["instructions"])
     return tuple(ordered([*found, *map(removed, gone), *([said] if said else ())]))
 
 
-def _drift(hidden: Sequence[str], sheet: Sheet, entry: ToolEntry) -> Drift | None:
+def _drift(hidden: Sequence[str], locked: LockedServer, entry: ToolEntry) -> Drift | None:
     name = entry.own_name
-    claim, after = sheet.claim(name), kept(entry.tool)
+    claim, after = locked.claim(name), kept(entry.tool)
     # Nearly all are as they were, and have no secret in them.
     if claim == after:
         return None
-    before, now = sheet.tool(name), veiled(after, hidden)
+    before, now = locked.tool(name), veiled(after, hidden)
     if claim is not None and before is None and claim != now:
         return edited(name)
     return drift_of(name, claim, now)

@@ -25,12 +25,12 @@
 Below the line everything is a function of values, and needs nothing but Python.
 """
 
-from aggregator.host.box import AsyncToolbox, Toolbox
 from aggregator.host.conversation import AsyncConversation, Conversation
 from aggregator.host.gates import Carry, carry_for_messages, carry_for_responses
 from aggregator.host.messages.staging import MessagesRequest
 from aggregator.host.options import Choices
 from aggregator.host.responses.staging import ResponsesRequest
+from aggregator.host.toolbox import AsyncToolbox, Toolbox
 
 __all__ = [
     "AsyncConversation",

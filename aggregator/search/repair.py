@@ -22,7 +22,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
-        self._shelves: dict[tuple[int, str, bool], dict[str, None]] = {}
+        self._buckets: dict[tuple[int, str, bool], dict[str, None]] = {}
         """Words by length and first or last letter: a slip rarely hits both ends."""
         self._lines: str | None = None
         """Every word on a line of its own, to look for parts of words; made when needed."""
@@ -37,8 +37,8 @@ class Vocabulary:
             self._counts[word] = count + 1
             if not count:
                 self._lines = None
-                for shelf in _shelves(word):
-                    self._shelves.setdefault(shelf, {})[word] = None
+                for bucket in _buckets(word):
+                    self._buckets.setdefault(bucket, {})[word] = None
 
     def discard(self, words: Iterable[str]) -> None:
         """Count words out; the last of its kind is forgotten."""
@@ -47,8 +47,8 @@ class Vocabulary:
             if not self._counts[word]:
                 del self._counts[word]
                 self._lines = None
-                for shelf in _shelves(word):
-                    del self._shelves[shelf][word]
+                for bucket in _buckets(word):
+                    del self._buckets[bucket][word]
 
     def containing(self, part: str, limit: int) -> list[str]:
         """Return the words a part of a word may stand for, those it begins first."""
@@ -85,9 +85,9 @@ class Vocabulary:
     def _near(self, word: str, slips: int) -> Iterator[str]:
         """Yield words of about the same length with the same beginning or end."""
         for length in range(len(word) - slips, len(word) + slips + 1):
-            first = self._shelves.get((length, word[0], True), {})
+            first = self._buckets.get((length, word[0], True), {})
             yield from first
-            last = self._shelves.get((length, word[-1], False), {})
+            last = self._buckets.get((length, word[-1], False), {})
             yield from (other for other in last if other not in first)
 
 
@@ -125,7 +125,7 @@ def likening(name: str, number: int) -> int:
     return number * (LIKENED_FREE + min(len(name), LONGEST_LIKENED)) // LIKENED_IN_A_STEP
 
 
-def _shelves(word: str) -> Iterator[tuple[int, str, bool]]:
+def _buckets(word: str) -> Iterator[tuple[int, str, bool]]:
     if word:
         yield len(word), word[0], True
         yield len(word), word[-1], False

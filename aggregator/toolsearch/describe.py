@@ -6,6 +6,7 @@ from aggregator.basics.effort import Effort
 from aggregator.basics.json import as_object, is_array
 from aggregator.catalog import ToolEntry
 from aggregator.exposure import Way
+from aggregator.toolsearch.definition_cache import DefinitionCache
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, kind
 from aggregator.toolsearch.parameters import Detail, parameter_lines
 from aggregator.toolsearch.schema import (
@@ -17,7 +18,6 @@ from aggregator.toolsearch.schema import (
     resolved,
     type_names,
 )
-from aggregator.toolsearch.shelf import Shelf
 from aggregator.toolsearch.wording import CUT, compact, fitting, one_line, printable
 
 FULL = Detail(description=1000, parameter=400)
@@ -30,7 +30,7 @@ LEAST = Detail(description=0, parameter=0, depth=1, values=40)
 """For a tool whose parameters have more values than an answer has room."""
 SMALL = (COMPACT, BARE, FLAT, LEAST)
 
-_signatures = Shelf[str]()
+_signatures = DefinitionCache[str]()
 
 MAX_SIGNATURE = 300
 """Characters of a tool told on one line."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from aggregator.basics.effort import Effort
 from aggregator.basics.json import as_object, is_object
+from aggregator.toolsearch.definition_cache import DefinitionCache
 from aggregator.toolsearch.excerpt import excerpt, references
 from aggregator.toolsearch.kinds import MAX_DEPTH, Place, inner_object, kind
 from aggregator.toolsearch.schema import (
@@ -22,7 +23,6 @@ from aggregator.toolsearch.schema import (
     required,
     resolved,
 )
-from aggregator.toolsearch.shelf import Shelf
 from aggregator.toolsearch.wording import CUT, compact, listed, one_line
 
 MAX_REFERRED = 50
@@ -42,7 +42,7 @@ _ALL_TOGETHER = frozenset({
     "dependencies", "dependentRequired", "dependentSchemas", "minProperties", "maxProperties",
 })  # fmt: skip
 """What a schema says of all arguments together."""
-_told = Shelf[list[str]]()
+_told = DefinitionCache[list[str]]()
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]{0,99}")
 
 

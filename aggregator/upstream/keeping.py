@@ -22,7 +22,7 @@ from aggregator.basics.signals import Signal
 from aggregator.catalog.lock import veiled
 from aggregator.config import Config
 from aggregator.config.keychain import PREFIX
-from aggregator.entry.ground import Ground, digest_of_params, stamp_of
+from aggregator.entry.basis import Basis, digest_of_params, stamp_of
 from aggregator.entry.record import Answer, Record, read, written
 from aggregator.fleet.now import Now
 from aggregator.fleet.pinning import secrets
@@ -68,7 +68,7 @@ class Keeping:
     """Writes down how a client began, for as long as what that rests on is the same."""
 
     def __init__(
-        self, opening: Opening, ground: Ground | None, config: Config, variables: Mapping[str, str]
+        self, opening: Opening, basis: Basis | None, config: Config, variables: Mapping[str, str]
     ) -> None:
         self._opening = opening
         self._variables = variables
@@ -79,7 +79,7 @@ class Keeping:
         # What a keyring holds cannot be looked up as quickly as it would have to be.
         is_held = any(name.startswith(PREFIX) for name in self._names)
         is_wanted = config.settings.state and self._stamp is not None and not is_held
-        self._ground = ground if is_wanted else None
+        self._basis = basis if is_wanted else None
         self._config = config
         self._news = Signal()
         # What comes before anybody waits for it is news, too.
@@ -88,17 +88,17 @@ class Keeping:
     @asynccontextmanager
     async def kept(self, changed: Wait, look: Callable[[], Again | None]) -> AsyncGenerator[None]:
         """Keep what the client would be given, for the length of the block."""
-        if self._ground is None:
+        if self._basis is None:
             yield
             return
         async with anyio.create_task_group() as group:
             group.start_soon(self._follow, changed)
             group.start_soon(self._follow, self._opening.news.wait)
-            group.start_soon(self._keep, self._ground, look)
+            group.start_soon(self._keep, self._basis, look)
             yield
             group.cancel_scope.cancel()
         # Whatever came last may not have been noticed yet.
-        self._write(self._ground, self._record(look()))
+        self._write(self._basis, self._record(look()))
 
     async def _follow(self, changed: Wait) -> None:
         while True:
@@ -106,7 +106,7 @@ class Keeping:
             self._has_news = True
             self._news.send()
 
-    async def _keep(self, ground: Ground, look: Callable[[], Again | None]) -> None:
+    async def _keep(self, basis: Basis, look: Callable[[], Again | None]) -> None:
         while True:
             while not self._has_news:
                 await self._news.wait()
@@ -114,7 +114,7 @@ class Keeping:
             self._has_news = False
             # Where no thread can be started, the next run is answered as the last one was.
             with suppress(RuntimeError):
-                await to_thread.run_sync(self._write, ground, self._record(look()))
+                await to_thread.run_sync(self._write, basis, self._record(look()))
 
     def _record(self, again: Again | None) -> Record | None:
         """Return what there is to be kept."""
@@ -133,12 +133,12 @@ class Keeping:
             after=again.after,
         )
 
-    def _write(self, ground: Ground, record: Record | None) -> None:
+    def _write(self, basis: Basis, record: Record | None) -> None:
         """Write a record, unless what it rests on is not what it was, or it is written already."""
-        if record is None or self._stamped() != self._stamp or not ground.is_firm(self._variables):
+        if record is None or self._stamped() != self._stamp or not basis.is_firm(self._variables):
             return
         first = self._opening.answered[0].request
-        path = Path(ground.path(first.method, first.params))
+        path = Path(basis.path(first.method, first.params))
         known = read(str(path))
         if known is not None and known.holds(self._variables):
             if not _lists(record):

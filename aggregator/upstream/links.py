@@ -13,7 +13,7 @@ MAX_CHARACTERS = 256 * 1024
 """Characters that they may have together."""
 
 
-class _Shelf:
+class _Recent:
     """The links of one server, which leave nothing but their own server's without room."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Links(Mapping[str, ServerName | None]):
     def __init__(self, *, is_shared: bool = False) -> None:
         self._is_shared = is_shared
         self._servers: dict[str, tuple[ServerName, ...]] = {}
-        self._shelves: dict[ServerName, _Shelf] = {}
+        self._recent: dict[ServerName, _Recent] = {}
 
     def __getitem__(self, uri: str) -> ServerName | None:
         servers = self._servers[uri]
@@ -75,7 +75,7 @@ class Links(Mapping[str, ServerName | None]):
             if known and not self._is_shared:
                 return
             self._servers[uri] = (*known, server)
-        for each in self._shelves.setdefault(server, _Shelf()).put(uri):
+        for each in self._recent.setdefault(server, _Recent()).put(uri):
             self._forget(server, each)
 
     def _forget(self, server: ServerName, uri: str) -> None:

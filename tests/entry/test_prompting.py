@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aggregator.entry.ahead import Prompter
-from aggregator.entry.ground import digest_of, digest_of_params, find_ground, stamp_of
+from aggregator.entry.basis import digest_of, digest_of_params, find_basis, stamp_of
 from aggregator.entry.record import MAX_BYTES, Answer, Record, read, written
 from tests.entry.gate import begun, line_of, request
 
@@ -34,8 +34,8 @@ class Person:
         self.path = self.remember()
 
     def remember(self, after: float = 0.0) -> Path:
-        ground = find_ground(str(self.config), self.variables)
-        assert ground is not None
+        basis = find_basis(str(self.config), self.variables)
+        assert basis is not None
         asked = [each for each in self.opening if "id" in each]
         results = [FIRST, TOOLS][-len(asked) :]
         names, files = ["WHERE"], [str(self.secrets)]
@@ -48,7 +48,7 @@ class Person:
         record = Record(answers, names=names, files=files, salt="salt", stamp=stamp, after=after)
         content = written(record)
         assert content is not None
-        path = Path(ground.path(asked[0]["method"], asked[0].get("params")))
+        path = Path(basis.path(asked[0]["method"], asked[0].get("params")))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.touch(0o600)
@@ -57,8 +57,8 @@ class Person:
 
     def said(self, *messages: Json) -> list[Any]:
         """Return the result of each message in turn, up to the first that is not understood."""
-        ground = find_ground(str(self.config), self.variables)
-        prompter = Prompter(ground, self.variables)
+        basis = find_basis(str(self.config), self.variables)
+        prompter = Prompter(basis, self.variables)
         found: list[Any] = []
         for message in messages or self.opening:
             answer = prompter.answer(line_of(message))
@@ -288,21 +288,21 @@ def test_for_as_long_as_more_would_be_listed_the_list_waits(person: Person) -> N
 )
 def test_what_is_no_request_is_left_alone(tmp_path: Path, line: bytes) -> None:
     person = Person(tmp_path)
-    prompter = Prompter(find_ground(str(person.config), person.variables), person.variables)
+    prompter = Prompter(find_basis(str(person.config), person.variables), person.variables)
 
     assert prompter.answer(line) is None
 
 
 def test_without_a_place_for_state_nothing_is_remembered(tmp_path: Path) -> None:
-    assert find_ground(str(tmp_path / "servers.yaml"), {}) is None
+    assert find_basis(str(tmp_path / "servers.yaml"), {}) is None
 
 
 def test_what_was_answered_with_one_profile_is_not_answered_with_another(person: Person) -> None:
-    plain = find_ground(str(person.config), person.variables)
-    others = [find_ground(str(person.config), person.variables, each) for each in ("a", "b")]
+    plain = find_basis(str(person.config), person.variables)
+    others = [find_basis(str(person.config), person.variables, each) for each in ("a", "b")]
     first = person.opening[0]
     answers = [
-        Prompter(ground, person.variables).answer(line_of(first)) for ground in (plain, *others)
+        Prompter(basis, person.variables).answer(line_of(first)) for basis in (plain, *others)
     ]
 
     assert answers[0] is not None

@@ -40,7 +40,7 @@ from aggregator.host.results import (
 
 Json = dict[str, Any]
 
-SHELL = {"box", "connection", "conversation", "__init__"}
+SHELL = {"toolbox", "connection", "conversation", "__init__"}
 """The modules that wait for something."""
 
 

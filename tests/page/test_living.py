@@ -177,11 +177,11 @@ async def test_all_of_it_can_be_done_with_keys_and_in_the_dark(
     ):
         await ready(site.upstream)
         await expect(page.locator("[data-server=notes]")).to_be_visible()
-        ground = "getComputedStyle(document.body).backgroundColor"
-        dark = await page.evaluate(ground)
+        basis = "getComputedStyle(document.body).backgroundColor"
+        dark = await page.evaluate(basis)
         await page.keyboard.press("t")
         await expect(page.locator("html")).to_have_attribute("data-scheme", "light")
-        assert await page.evaluate(ground) != dark
+        assert await page.evaluate(basis) != dark
 
         for number, tab in enumerate(TABS, 1):
             await page.keyboard.press(str(number))

@@ -13,7 +13,7 @@ from mcp_types import INVALID_PARAMS, ErrorData, JSONRPCError, JSONRPCRequest, J
 
 from aggregator.basics.signals import Signal
 from aggregator.config import Config, load_config
-from aggregator.entry.ground import find_ground
+from aggregator.entry.basis import find_basis
 from aggregator.entry.record import Record, read
 from aggregator.fleet.now import Now
 from aggregator.memory import Notebook
@@ -50,8 +50,8 @@ class Desk:
 
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None, None]:
-        ground = find_ground(str(self.path), self.variables)
-        keeping = Keeping(self.opening, ground, self.config, self.variables)
+        basis = find_basis(str(self.path), self.variables)
+        keeping = Keeping(self.opening, basis, self.config, self.variables)
         async with keeping.kept(self.changed.wait, lambda: self.again):
             yield
 

@@ -10,7 +10,7 @@ from aggregator.catalog.lock.drift import (
     removed,
     retold,
 )
-from aggregator.catalog.lock.ledger import Ledger, Sheet, read, taken_apart
+from aggregator.catalog.lock.lazy_lock import LazyLock, LockedServer, read, taken_apart
 from aggregator.catalog.lock.merging import merged
 from aggregator.catalog.lock.record import SHOWN, Lock, Record, fingerprint, kept, veiled
 from aggregator.catalog.lock.text import MAX_BYTES, LaterLockError, LockError, written
@@ -21,11 +21,11 @@ __all__ = [
     "Drift",
     "Kind",
     "LaterLockError",
-    "Ledger",
+    "LazyLock",
     "Lock",
     "LockError",
+    "LockedServer",
     "Record",
-    "Sheet",
     "drift_of",
     "drifts",
     "edited",

@@ -24,7 +24,7 @@ TEXT_OR_LIST: dict[str, Any] = {
 }
 
 
-class Sheet(BaseModel):
+class BaseForm(BaseModel):
     """A form whose keys are written in camel case, and which knows no others."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -40,7 +40,7 @@ class Sheet(BaseModel):
 class Seldom(NamedTuple):
     """Marks a form inside another as one to be made ready only where somebody has written it."""
 
-    form: type[Sheet]
+    form: type[BaseForm]
 
     def __get_pydantic_core_schema__(
         self, _source: object, _handler: GetCoreSchemaHandler

@@ -24,7 +24,7 @@ class _Kept(NamedTuple, Generic[T]):
     """What it took to work it out."""
 
 
-class Shelf(Generic[T]):
+class DefinitionCache(Generic[T]):
     """Keeps texts by the very object that they are about, which is never changed, and their form.
 
     What was told in part, for want of room or effort, is to be worked out anew.

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from aggregator.basics.effort import finished
 from aggregator.catalog.lock import (
-    Ledger,
+    LazyLock,
     Lock,
     LockError,
     Record,
@@ -16,7 +16,7 @@ from aggregator.catalog.lock import (
     taken_apart,
     written,
 )
-from aggregator.catalog.lock.ledger import MAX_KEY_BYTES, MAX_TOOL_BYTES
+from aggregator.catalog.lock.lazy_lock import MAX_KEY_BYTES, MAX_TOOL_BYTES
 from aggregator.names import ServerName
 from tests.catalog.lock.locks import LOCKS, tool
 from tests.work import longest_turn
@@ -25,13 +25,13 @@ NOTES = ServerName("notes")
 FORMS = [{"indent": 1}, {"indent": 2}, {"indent": "\t"}, {"indent": 0}, {}]
 
 
-def apart(text: str) -> Ledger:
+def apart(text: str) -> LazyLock:
     return finished(taken_apart(text.encode("utf-8", "surrogatepass")))
 
 
-def said(ledger: Ledger) -> dict[str, dict[str, object]]:
+def said(lazy_lock: LazyLock) -> dict[str, dict[str, object]]:
     return {
-        name: {each: sheet.tool(each) for each in sheet.spans} for name, sheet in ledger.items()
+        name: {each: sheet.tool(each) for each in sheet.spans} for name, sheet in lazy_lock.items()
     }
 
 
@@ -44,10 +44,10 @@ def known(lock: Lock) -> dict[str, dict[str, object]]:
 
 @given(LOCKS)
 def test_what_is_written_is_found(lock: Lock) -> None:
-    ledger = apart(written(lock))
+    lazy_lock = apart(written(lock))
 
-    assert said(ledger) == known(lock)
-    assert {name: sheet.source for name, sheet in ledger.items()} == {
+    assert said(lazy_lock) == known(lock)
+    assert {name: sheet.source for name, sheet in lazy_lock.items()} == {
         name: record.source for name, record in lock.items()
     }
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from aggregator.basics.effort import Effort
 from aggregator.catalog import ToolEntry
+from aggregator.toolsearch.definition_cache import MOST, DefinitionCache
 from aggregator.toolsearch.describe import COMPACT, FULL, LEAST, definition, signature
-from aggregator.toolsearch.shelf import MOST, Shelf
 from tests.toolsearch.test_conform import SCHEMAS
 from tests.toolsearch.views import entry_of, tool
 from tests.work import calls
@@ -57,12 +57,12 @@ def test_is_worked_out_once() -> None:
 
 
 def test_nothing_is_kept_of_long_ago() -> None:
-    shelf, effort = Shelf[str](), Effort()
+    cache, effort = DefinitionCache[str](), Effort()
     names = [object() for _ in range(MOST + 1)]
     for each in names:
-        shelf.keep(each, None, "text", length=4, steps=1)
+        cache.keep(each, None, "text", length=4, steps=1)
 
-    assert shelf.find(names[0], None, 9, effort) is None
-    assert shelf.find(names[1], None, 9, effort) == "text"
-    assert shelf.find(names[1], None, 3, effort) is None
-    assert shelf.find(names[1], None, 9, Effort(0)) is None
+    assert cache.find(names[0], None, 9, effort) is None
+    assert cache.find(names[1], None, 9, effort) == "text"
+    assert cache.find(names[1], None, 3, effort) is None
+    assert cache.find(names[1], None, 9, Effort(0)) is None

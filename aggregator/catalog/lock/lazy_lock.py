@@ -46,7 +46,7 @@ class Span(NamedTuple):
     end: int
 
 
-class Sheet(NamedTuple):
+class LockedServer(NamedTuple):
     """What a file says of one server."""
 
     data: bytes
@@ -97,21 +97,21 @@ class Sheet(NamedTuple):
         return found if end == len(text) and is_plain_object(found) else None
 
 
-Ledger = Mapping[ServerName, Sheet]
+LazyLock = Mapping[ServerName, LockedServer]
 """What a file says of each server."""
 
 
-def taken_apart(data: bytes) -> Generator[None, None, Ledger]:
+def taken_apart(data: bytes) -> Generator[None, None, LazyLock]:
     """Find out where each tool is written; yield where a turn is over.
 
     Raises:
         LockError: It is no lock, or damaged, or of a version that is not known.
     """
     try:
-        return (yield from _Reading(data, is_careful=False).ledger())
+        return (yield from _Reading(data, is_careful=False).lazy_lock())
     except LockError:
         # It may be in order and indented as nobody indents.
-        return (yield from _Reading(data, is_careful=True).ledger())
+        return (yield from _Reading(data, is_careful=True).lazy_lock())
 
 
 def read(data: bytes) -> Lock:
@@ -120,13 +120,13 @@ def read(data: bytes) -> Lock:
     Raises:
         LockError: It is none, or damaged, or of a version that is not known.
     """
-    return {name: _record(sheet) for name, sheet in finished(taken_apart(data)).items()}
+    return {name: _record(locked) for name, locked in finished(taken_apart(data)).items()}
 
 
-def _record(sheet: Sheet) -> Record:
-    found = {name: sheet.entry(name) for name in sheet.spans}
+def _record(locked: LockedServer) -> Record:
+    found = {name: locked.entry(name) for name in locked.spans}
     return Record(
-        **{key: each for key, each in sheet.facts.items() if key in FACTS},
+        **{key: each for key, each in locked.facts.items() if key in FACTS},
         tools={name: each for name, each in found.items() if each is not None},
         altered=tuple(name for name, each in found.items() if each is None),
     )
@@ -151,7 +151,7 @@ class _Reading:
         self._turn = Turn()
         self._spent = 0
 
-    def ledger(self) -> Generator[None, None, Ledger]:
+    def lazy_lock(self) -> Generator[None, None, LazyLock]:
         try:
             return (yield from self._document())
         except RecursionError:
@@ -159,9 +159,9 @@ class _Reading:
         except ValueError as error:
             raise self._damaged() from error
 
-    def _document(self) -> Generator[None, None, Ledger]:
+    def _document(self) -> Generator[None, None, LazyLock]:
         version: object = None
-        servers: dict[ServerName, Sheet] | None = None
+        servers: dict[ServerName, LockedServer] | None = None
         if _OPENING.match(self._data) is None:
             raise LockError("is no file of `aggregator lock`")
         for key in self._keys():
@@ -182,7 +182,7 @@ class _Reading:
             raise LockError("names no servers")
         return servers
 
-    def _sheet(self, server: str) -> Generator[None, None, Sheet]:
+    def _sheet(self, server: str) -> Generator[None, None, LockedServer]:
         if _OPENING.match(self._data, self._at) is None:
             raise no_server(server)
         facts: dict[str, str] = {}
@@ -200,7 +200,7 @@ class _Reading:
                 facts[key] = value
         if spans is None:
             raise no_server(server)
-        return Sheet(self._data, facts, spans)
+        return LockedServer(self._data, facts, spans)
 
     def _pause(self) -> Generator[None, None, None]:
         """Let others have their turn, if it is over."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aggregator.config import parse_config
-from aggregator.config.solitary import KNOWN, why_solitary
+from aggregator.config.own_process import KNOWN, why_own_process
 
 BROWSER = KNOWN["@playwright/mcp"]
 
@@ -33,7 +33,7 @@ BROWSER = KNOWN["@playwright/mcp"]
 def test_a_browser_is_known_however_it_is_started(line: str) -> None:
     command, *arguments = line.split()
 
-    assert why_solitary(command, arguments) == BROWSER
+    assert why_own_process(command, arguments) == BROWSER
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_a_browser_is_known_however_it_is_started(line: str) -> None:
 def test_others_are_shared(line: str) -> None:
     command, *arguments = line.split()
 
-    assert why_solitary(command, arguments) is None
+    assert why_own_process(command, arguments) is None
 
 
 def test_a_server_elsewhere_has_no_command() -> None:
-    assert why_solitary(None, ()) is None
+    assert why_own_process(None, ()) is None
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -68,7 +68,7 @@ def test_each_is_found_by_its_name(name: str) -> None:
         (name, []),
     ]
 
-    assert any(why_solitary(*way) == KNOWN[name] for way in ways)
+    assert any(why_own_process(*way) == KNOWN[name] for way in ways)
 
 
 @pytest.mark.parametrize(

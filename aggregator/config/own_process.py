@@ -58,7 +58,7 @@ _VERSION = re.compile(r"(?<=[^/])(?:@[^/]*|\[.*|[=<>~!]=.*|:[^/]*)$")
 _INSTALLED = re.compile(r"node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)")
 
 
-def why_solitary(command: str | None, arguments: Sequence[str]) -> str | None:
+def why_own_process(command: str | None, arguments: Sequence[str]) -> str | None:
     """Return why a program has a process for every client, if it is known to need that."""
     named = _names(command or "", arguments)
     return next((KNOWN[name] for name in named if name in KNOWN), None)

@@ -25,7 +25,7 @@ VARIABLES = ("AGGREGATOR_TOOL_SEARCH", "HOME")
 _SIZE = 20
 
 
-class Ground:
+class Basis:
     """What a start rests on, whoever its client is and whatever it asks."""
 
     __slots__ = ("config", "digest", "directory", "profile")
@@ -47,14 +47,14 @@ class Ground:
 
     def is_firm(self, variables: Mapping[str, str]) -> bool:
         """Whether all of it is as it was."""
-        found = find_ground(self.config, variables, self.profile)
+        found = find_basis(self.config, variables, self.profile)
         return found is not None and found.digest == self.digest
 
 
-def find_ground(config: str, variables: Mapping[str, str], profile: str = "") -> Ground | None:
+def find_basis(config: str, variables: Mapping[str, str], profile: str = "") -> Basis | None:
     """Return what a start with this configuration rests on; `None` where that cannot be told.
 
-    Who is to see something else starts from another ground, and so has records of its own.
+    Who is to see something else starts from another basis, and so has records of its own.
     """
     state = state_directory(variables)
     if state is None:
@@ -66,7 +66,7 @@ def find_ground(config: str, variables: Mapping[str, str], profile: str = "") ->
     except (OSError, ValueError):
         return None
     texts = [_bytes(text) for text in (*ourselves, *values, config, profile)]
-    return Ground(config, os.path.join(state, DIRECTORY), digest_of(*texts, *files), profile)
+    return Basis(config, os.path.join(state, DIRECTORY), digest_of(*texts, *files), profile)
 
 
 def stamp_of(
