@@ -17,6 +17,7 @@ from aggregator.cli.peer import Peer
 from aggregator.cli.profiles import unmatched
 from aggregator.cli.regressions import run_searches
 from aggregator.cli.saving import advise
+from aggregator.cli.sdk_version import tell_older_sdk
 from aggregator.cli.starting import TURNS, Server, await_servers
 from aggregator.cli.stores import tell_shared
 from aggregator.cli.unready import audit_trouble, counting_trouble
@@ -175,12 +176,14 @@ def _is_idle(words: str, reason: str) -> bool:
 def _withheld(
     peer: Peer, servers: Sequence[Server], config: Config, environment: Environment
 ) -> Iterator[Finding]:
-    """Yield what a server misses, by its own words, and could be given."""
+    """Yield what a server misses, by its own words, and could be given or run with."""
     for server in servers:
         name: str = server["name"]
         words = server.get("stderr") or peer.last_words(name)
-        told = tell_withheld(words, config.servers[ServerName(name)], environment.variables)
-        if told is not None:
+        configured = config.servers[ServerName(name)]
+        if (told := tell_withheld(words, configured, environment.variables)) is not None:
+            yield Finding("warning", name, told)
+        if server["state"] != "ready" and (told := tell_older_sdk(words, configured)) is not None:
             yield Finding("warning", name, told)
 
 

@@ -239,6 +239,30 @@ def test_check_names_what_a_server_asks_for_and_could_be_given(shell: Shell) -> 
     assert "canary" not in ran.out + ran.err
 
 
+OLDER = "from mcp.server import Server; Server('old').list_tools()"
+"""A program that was written for another version of the SDK than the one that is here."""
+
+
+def test_check_says_how_to_run_a_server_of_an_older_sdk(shell: Shell, tmp_path: Path) -> None:
+    uvx = tmp_path / "uvx"
+    uvx.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "$2"\n', encoding="utf-8")
+    uvx.chmod(0o755)
+    plain = {"command": sys.executable, "args": ["-c", OLDER], "description": "x"}
+    servers = {"plain": plain, "run": {**plain, "command": str(uvx)}}
+    shell.write_servers(json.dumps({"servers": servers}))
+
+    ran = shell.run("check", "--json")
+
+    told = {each["server"]: each["text"] for each in json.loads(ran.out)["findings"]}
+    assert told == {
+        "plain": "it was written for version 1 of the MCP SDK: install `mcp<2` beside it",
+        "run": (
+            "it was written for version 1 of the MCP SDK, and is run with another: "
+            "let its `args` begin with `--with`, `mcp<2`"
+        ),
+    }
+
+
 def test_check_names_the_servers_that_are_disabled(shell: Shell) -> None:
     shell.write_servers("servers: {off: {command: off-mcp, enabled: false}}")
 
