@@ -32,7 +32,7 @@ from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.pipes import MessageReader, MessageWriter
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
-from tests.app.hub.harbour import PROGRAM
+from tests.app.hub.hub_setup import PROGRAM
 from tests.patience import PATIENCE
 
 MAX_BYTES = 1 << 26

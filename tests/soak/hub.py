@@ -19,7 +19,7 @@ from typing import Any
 
 from aggregator.basics.eras import Era
 from aggregator.entry.shim import ACCEPTED, SERVE, STATUS, begin, hello, send
-from tests.app.hub.harbour import FAULTY, ROOT, Client, Harbour, harbour_in
+from tests.app.hub.hub_setup import FAULTY, ROOT, Client, HubSetup, hub_setup_in
 from tests.patience import PATIENCE
 from tests.soak.client import ENVELOPE, INTRODUCTION
 from tests.soak.scales import Scales, Weight
@@ -56,15 +56,15 @@ def _in_turn(mixture: str, clients: int) -> Iterator[Era]:
 
 def cold(directory: Path, clients: int, patience: float) -> Cold:
     """Have clients come at the same moment."""
-    with harbour_in(directory) as harbour, ThreadPoolExecutor(clients) as pool:
+    with hub_setup_in(directory) as hub_setup, ThreadPoolExecutor(clients) as pool:
         began = time.monotonic()
         came = [
-            harbour.client(era, opens=False, patience=patience)
+            hub_setup.client(era, opens=False, patience=patience)
             for era in _in_turn("mixed", clients)
         ]
         served = sum(pool.map(_is_served, came))
         seconds = time.monotonic() - began
-        hubs, servers = len(harbour.hubs()), len(harbour.servers())
+        hubs, servers = len(hub_setup.hubs()), len(hub_setup.servers())
         for client in came:
             client.leave()
         shared = sum("not shared" not in client.errors() for client in came)
@@ -99,19 +99,19 @@ def killed(directory: Path, clients: int, allowed: float = 3.0) -> Killed:
         name: {"command": sys.executable, "args": [str(FAULTY), *manner]}
         for name, manner in zip(("test", "stubborn", "forking"), manners, strict=True)
     }
-    with harbour_in(directory) as harbour:
-        harbour.write({"servers": servers})
-        came = [harbour.client(era) for era in _in_turn("mixed", clients)]
+    with hub_setup_in(directory) as hub_setup:
+        hub_setup.write({"servers": servers})
+        came = [hub_setup.client(era) for era in _in_turn("mixed", clients)]
         for client in came:
             for name in servers:
                 assert client.call(f"{name}__echo", text="hello") == "hello"
-        (hub,), family = harbour.hubs(), harbour.servers()
+        (hub,), family = hub_setup.hubs(), hub_setup.servers()
         os.kill(hub, signal.SIGKILL)
         told = _ends([client.pid for client in came], PATIENCE)
         gone = _ends(family, allowed)
         statuses = tuple(client.process.wait(PATIENCE) for client in came)
-        orphans = len(harbour.servers())
-        works = harbour.client().call("test__echo", text="again") == "again"
+        orphans = len(hub_setup.servers())
+        works = hub_setup.client().call("test__echo", text="again") == "again"
     return Killed(tuple(told), statuses, len(family), orphans, max(gone, default=0.0), works)
 
 
@@ -149,31 +149,31 @@ class Passing:
 
 def passing(directory: Path, sessions: int, warm_up: int) -> Passing:
     """Open and close sessions one after another, beside one client that stays."""
-    with harbour_in(directory) as harbour, _weighed(harbour) as (hub, scales):
-        stays = harbour.client()
+    with hub_setup_in(directory) as hub_setup, _weighed(hub_setup) as (hub, scales):
+        stays = hub_setup.client()
         stays.call("test__echo", text="hello")
         for number in range(warm_up):
-            _visit(harbour, number)
-        before = _weigh(harbour, hub, scales)
+            _visit(hub_setup, number)
+        before = _weigh(hub_setup, hub, scales)
         for number in range(sessions):
-            _visit(harbour, number)
+            _visit(hub_setup, number)
         stays.call("test__echo", text="hello")
-        after = _weigh(harbour, hub, scales, before)
+        after = _weigh(hub_setup, hub, scales, before)
         assert stays.leave() == 0
     return Passing(sessions, before, after)
 
 
 @contextmanager
-def _weighed(harbour: Harbour) -> "Generator[tuple[subprocess.Popen[bytes], Scales]]":
+def _weighed(hub_setup: HubSetup) -> "Generator[tuple[subprocess.Popen[bytes], Scales]]":
     """Have a hub that can be weighed."""
-    hub_socket = harbour.hub_socket()
+    hub_socket = hub_setup.hub_socket()
     lock = hub_socket.lock()
     assert lock is not None
-    scales = Scales(harbour.directory / "scales")
+    scales = Scales(hub_setup.directory / "scales")
     words = [hub_socket.path, str(hub_socket.descriptor), hub_socket.name, str(lock)]
     command = [sys.executable, "-m", "tests.soak.scales", str(scales.path), "hub", *words]
     given = (hub_socket.descriptor, lock)
-    with subprocess.Popen(command, pass_fds=given, env=harbour.variables, cwd=ROOT) as hub:
+    with subprocess.Popen(command, pass_fds=given, env=hub_setup.variables, cwd=ROOT) as hub:
         os.close(lock)
         hub_socket.close()
         try:
@@ -184,11 +184,11 @@ def _weighed(harbour: Harbour) -> "Generator[tuple[subprocess.Popen[bytes], Scal
 
 
 def _weigh(
-    harbour: Harbour, hub: "subprocess.Popen[bytes]", scales: Scales, most: Weight | None = None
+    hub_setup: HubSetup, hub: "subprocess.Popen[bytes]", scales: Scales, most: Weight | None = None
 ) -> Weight:
     """Weigh a hub once all but one have left, and what they leave has had its time to go."""
     deadline = time.monotonic() + PATIENCE
-    while _clients(harbour) > 1:
+    while _clients(hub_setup) > 1:
         assert time.monotonic() < deadline
     weight = scales.weigh_now(hub.pid)
     while most and (weight.tasks > most.tasks or weight.descriptors > most.descriptors):
@@ -198,9 +198,9 @@ def _weigh(
     return weight
 
 
-def _clients(harbour: Harbour) -> int:
+def _clients(hub_setup: HubSetup) -> int:
     """Return how many clients the hub says that it has."""
-    with closing(_connected(harbour)) as connection:
+    with closing(_connected(hub_setup)) as connection:
         send(connection, hello(STATUS, "", "", {}))
         said = bytearray()
         while chunk := connection.recv(1 << 16):
@@ -208,8 +208,8 @@ def _clients(harbour: Harbour) -> int:
     return sum(len(fleet["clients"]) for fleet in json.loads(said)["fleets"])
 
 
-def _connected(harbour: Harbour) -> _socket.socket:
-    hub_socket = harbour.hub_socket()
+def _connected(hub_setup: HubSetup) -> _socket.socket:
+    hub_socket = hub_setup.hub_socket()
     connection = hub_socket.connect()
     hub_socket.close()
     assert connection is not None
@@ -217,11 +217,11 @@ def _connected(harbour: Harbour) -> _socket.socket:
     return connection
 
 
-def _visit(harbour: Harbour, number: int) -> None:
+def _visit(hub_setup: HubSetup, number: int) -> None:
     """Be a client for a moment: hand streams over, call, and leave."""
     ours, theirs = socket.socketpair()
-    with closing(_connected(harbour)) as connection, ours:
-        send(connection, hello(SERVE, str(harbour.config), "/", harbour.variables))
+    with closing(_connected(hub_setup)) as connection, ours:
+        send(connection, hello(SERVE, str(hub_setup.config), "/", hub_setup.variables))
         assert connection.recv(1) == ACCEPTED
         with theirs:
             assert begin(connection, (theirs.fileno(), theirs.fileno(), 2))
@@ -258,12 +258,12 @@ class Crossing:
 
 def crossing(directory: Path, eras: Sequence[Era], clients: int, calls: int) -> Crossing:
     """Have clients call at once through one hub, each with words of its own."""
-    with harbour_in(directory) as harbour, ThreadPoolExecutor(clients) as pool:
-        came = [harbour.client(eras[each % len(eras)]) for each in range(clients)]
+    with hub_setup_in(directory) as hub_setup, ThreadPoolExecutor(clients) as pool:
+        came = [hub_setup.client(eras[each % len(eras)]) for each in range(clients)]
         began = time.monotonic()
         crossed = sum(pool.map(partial(_crossed, calls=calls), came))
         seconds = time.monotonic() - began
-        assert len(harbour.hubs()) == len(harbour.servers()) == 1
+        assert len(hub_setup.hubs()) == len(hub_setup.servers()) == 1
     return Crossing(clients * calls, crossed, seconds)
 
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.app.hub.harbour import PROGRAM
+from tests.app.hub.hub_setup import PROGRAM
 from tests.patience import PATIENCE
 from tests.ways import way
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.hub.harbour import Harbour, harbour_in
+from tests.app.hub.hub_setup import HubSetup, hub_setup_in
 
 
 @pytest.fixture
-def harbour(tmp_path: Path) -> Iterator[Harbour]:
+def hub_setup(tmp_path: Path) -> Iterator[HubSetup]:
     """A runtime directory for one test, and whatever is met there."""
-    with harbour_in(tmp_path) as opened:
+    with hub_setup_in(tmp_path) as opened:
         yield opened
     assert not opened.hubs()
     assert not opened.servers()

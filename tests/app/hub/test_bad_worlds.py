@@ -26,117 +26,117 @@ from aggregator.entry.shim import (
     is_same_for_all,
     send,
 )
-from tests.app.hub.harbour import PROC, Harbour
+from tests.app.hub.hub_setup import PROC, HubSetup
 from tests.ends import await_ends
 from tests.patience import PATIENCE
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-def place_of(harbour: Harbour) -> Path:
-    return harbour.runtime / f"aggregator-{os.geteuid()}"
+def place_of(hub_setup: HubSetup) -> Path:
+    return hub_setup.runtime / f"aggregator-{os.geteuid()}"
 
 
-def served_alone(harbour: Harbour, patience: float = 10 * PATIENCE, after: str = "") -> str:
+def served_alone(hub_setup: HubSetup, patience: float = 10 * PATIENCE, after: str = "") -> str:
     """Have a client come and leave; return what it was told beside the protocol."""
-    client = harbour.client(patience=patience, after=after)
+    client = hub_setup.client(patience=patience, after=after)
     assert client.call("test__echo", text="hello") == "hello"
     assert client.leave() == 0
     return client.errors()
 
 
-def test_a_link_in_the_place_of_the_directory_is_not_followed(harbour: Harbour) -> None:
-    elsewhere = harbour.directory / "elsewhere"
+def test_a_link_in_the_place_of_the_directory_is_not_followed(hub_setup: HubSetup) -> None:
+    elsewhere = hub_setup.directory / "elsewhere"
     elsewhere.mkdir(mode=0o700)
-    place_of(harbour).symlink_to(elsewhere)
+    place_of(hub_setup).symlink_to(elsewhere)
 
-    told = served_alone(harbour)
+    told = served_alone(hub_setup)
 
     assert told.startswith("aggregator: not shared: ")
     assert told.count("\n") == 1
     assert not list(elsewhere.iterdir())
 
 
-def test_a_directory_that_others_may_enter_is_not_used(harbour: Harbour) -> None:
-    place_of(harbour).mkdir()
-    place_of(harbour).chmod(0o755)
+def test_a_directory_that_others_may_enter_is_not_used(hub_setup: HubSetup) -> None:
+    place_of(hub_setup).mkdir()
+    place_of(hub_setup).chmod(0o755)
 
-    told = served_alone(harbour)
+    told = served_alone(hub_setup)
 
     assert "is open to other users" in told
-    assert not list(place_of(harbour).iterdir())
+    assert not list(place_of(hub_setup).iterdir())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="nobody else can give a directory away")
-def test_a_directory_of_another_user_is_not_used(harbour: Harbour) -> None:
-    place_of(harbour).mkdir(mode=0o700)
-    os.chown(place_of(harbour), 65534, 65534)
+def test_a_directory_of_another_user_is_not_used(hub_setup: HubSetup) -> None:
+    place_of(hub_setup).mkdir(mode=0o700)
+    os.chown(place_of(hub_setup), 65534, 65534)
 
-    assert "is open to other users" in served_alone(harbour)
+    assert "is open to other users" in served_alone(hub_setup)
 
 
-def test_a_runtime_directory_that_is_not_there_is_told(harbour: Harbour) -> None:
-    harbour.runtime.rmdir()
+def test_a_runtime_directory_that_is_not_there_is_told(hub_setup: HubSetup) -> None:
+    hub_setup.runtime.rmdir()
 
-    assert "cannot be made: No such file or directory" in served_alone(harbour)
+    assert "cannot be made: No such file or directory" in served_alone(hub_setup)
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
 def test_a_path_that_only_this_process_can_follow_is_not_handed_over(
-    harbour: Harbour, *, is_linked: bool
+    hub_setup: HubSetup, *, is_linked: bool
 ) -> None:
-    with harbour.config.open() as opened:
+    with hub_setup.config.open() as opened:
         path = Path(f"/dev/fd/{opened.fileno()}")
         if is_linked:
-            harbour.config.with_suffix(".link").symlink_to(path)
-            path = harbour.config.with_suffix(".link")
+            hub_setup.config.with_suffix(".link").symlink_to(path)
+            path = hub_setup.config.with_suffix(".link")
 
         assert path.is_file()
         assert not is_same_for_all(str(path))
-    assert is_same_for_all(str(harbour.config))
+    assert is_same_for_all(str(hub_setup.config))
 
 
-def test_a_log_that_cannot_be_written_is_done_without(harbour: Harbour) -> None:
-    hub_socket = harbour.hub_socket()
+def test_a_log_that_cannot_be_written_is_done_without(hub_setup: HubSetup) -> None:
+    hub_socket = hub_setup.hub_socket()
     Path(hub_socket.log).mkdir()
     hub_socket.close()
 
-    assert not served_alone(harbour)
-    assert len(harbour.hubs()) == 1
+    assert not served_alone(hub_setup)
+    assert len(hub_setup.hubs()) == 1
 
 
-def test_a_socket_that_nobody_listens_on_is_replaced(harbour: Harbour) -> None:
-    hub_socket = harbour.hub_socket()
+def test_a_socket_that_nobody_listens_on_is_replaced(hub_setup: HubSetup) -> None:
+    hub_socket = hub_setup.hub_socket()
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(hub_socket.address(hub_socket.name + SOCKET))
     hub_socket.close()
 
-    assert not served_alone(harbour)
-    assert len(harbour.hubs()) == 1
+    assert not served_alone(hub_setup)
+    assert len(hub_setup.hubs()) == 1
 
 
 def test_a_hub_without_room_for_more_descriptors_lets_clients_serve_themselves(
-    harbour: Harbour,
+    hub_setup: HubSetup,
 ) -> None:
-    first = harbour.client()
+    first = hub_setup.client()
     first.call("test__echo", text="hello")
-    (hub,) = harbour.hubs()
+    (hub,) = hub_setup.hubs()
     taken = {int(each.name) for each in (PROC / str(hub) / "fd").iterdir()}
     free = next(number for number in count() if number not in taken)
     resource.prlimit(hub, resource.RLIMIT_NOFILE, (free, free))
 
-    told = served_alone(harbour)
+    told = served_alone(hub_setup)
 
     assert "the hub cannot take another client" in told
     assert first.call("test__echo", text="hello")
 
 
-def test_a_hub_that_hangs_is_not_waited_for(harbour: Harbour) -> None:
-    first = harbour.client()
-    (hub,) = harbour.hubs()
+def test_a_hub_that_hangs_is_not_waited_for(hub_setup: HubSetup) -> None:
+    first = hub_setup.client()
+    (hub,) = hub_setup.hubs()
     os.kill(hub, signal.SIGSTOP)
     try:
-        told = served_alone(harbour, patience=0.5)
+        told = served_alone(hub_setup, patience=0.5)
     finally:
         os.kill(hub, signal.SIGCONT)
 
@@ -144,29 +144,29 @@ def test_a_hub_that_hangs_is_not_waited_for(harbour: Harbour) -> None:
     assert first.call("test__echo", text="hello")
 
 
-def test_a_hub_whose_socket_is_gone_serves_its_clients_to_the_end(harbour: Harbour) -> None:
-    first = harbour.client()
-    (old,) = harbour.hubs()
-    hub_socket = harbour.hub_socket()
+def test_a_hub_whose_socket_is_gone_serves_its_clients_to_the_end(hub_setup: HubSetup) -> None:
+    first = hub_setup.client()
+    (old,) = hub_setup.hubs()
+    hub_socket = hub_setup.hub_socket()
     (Path(hub_socket.path) / (hub_socket.name + SOCKET)).unlink()
     hub_socket.close()
 
-    second = harbour.client("modern")
+    second = hub_setup.client("modern")
 
-    (new,) = set(harbour.hubs()) - {old}
+    (new,) = set(hub_setup.hubs()) - {old}
     assert first.call("test__echo", text="hello")
     assert first.leave() == 0
     await_ends([old], PATIENCE)
-    assert harbour.hubs() == [new]
+    assert hub_setup.hubs() == [new]
     assert second.call("test__echo", text="hello")
 
 
 def test_another_version_has_another_socket(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours = harbour.hub_socket()
+    ours = hub_setup.hub_socket()
     monkeypatch.setattr(hub_sockets, "__version__", "0.0.0")
-    theirs = harbour.hub_socket()
+    theirs = hub_setup.hub_socket()
     ours.close()
     theirs.close()
 
@@ -175,12 +175,12 @@ def test_another_version_has_another_socket(
 
 
 def test_whoever_finds_a_hub_of_another_version_is_refused(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harbour.client()
+    hub_setup.client()
     monkeypatch.setattr(hub_sockets, "__version__", "0.0.0")
-    words = hello(SERVE, str(harbour.config), "/", harbour.variables)
-    with Handing(harbour) as handing:
+    words = hello(SERVE, str(hub_setup.config), "/", hub_setup.variables)
+    with Handing(hub_setup) as handing:
         handing.connection.settimeout(PATIENCE)
         send(handing.connection, words)
 
@@ -190,11 +190,11 @@ def test_whoever_finds_a_hub_of_another_version_is_refused(
 class Handing:
     """The other side of a hub, with descriptors of its own to hand over."""
 
-    def __init__(self, harbour: Harbour) -> None:
+    def __init__(self, hub_setup: HubSetup) -> None:
         ours, theirs = os.pipe(), os.pipe()
         self.given = (ours[0], theirs[1], 2)
         self.input, self.output = ours[1], theirs[0]
-        hub_socket = harbour.hub_socket()
+        hub_socket = hub_setup.hub_socket()
         # The name is that of the hub which runs, whatever version we take ourselves for.
         (name,) = (each for each in os.listdir(hub_socket.path) if each.endswith(SOCKET))  # noqa: PTH208
         connection = hub_socket.connect(name)
@@ -211,12 +211,12 @@ class Handing:
             os.close(each)
 
 
-def test_nothing_is_read_before_the_client_agrees(harbour: Harbour) -> None:
+def test_nothing_is_read_before_the_client_agrees(hub_setup: HubSetup) -> None:
     """Whoever gives up waiting serves the client itself, from its very first byte on."""
-    harbour.client()
-    words = hello(SERVE, str(harbour.config), "/", harbour.variables)
+    hub_setup.client()
+    words = hello(SERVE, str(hub_setup.config), "/", hub_setup.variables)
     line = json.dumps(PING).encode() + b"\n"
-    with Handing(harbour) as handing:
+    with Handing(hub_setup) as handing:
         handing.connection.settimeout(PATIENCE)
         os.write(handing.input, line)
         send(handing.connection, words)
@@ -230,14 +230,14 @@ def test_nothing_is_read_before_the_client_agrees(harbour: Harbour) -> None:
         assert said == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-def test_a_hello_in_pieces_or_none_at_all_holds_nobody_up(harbour: Harbour) -> None:
-    first = harbour.client()
-    words = hello(SERVE, str(harbour.config), "/", harbour.variables)
-    with Handing(harbour), Handing(harbour) as slow:
+def test_a_hello_in_pieces_or_none_at_all_holds_nobody_up(hub_setup: HubSetup) -> None:
+    first = hub_setup.client()
+    words = hello(SERVE, str(hub_setup.config), "/", hub_setup.variables)
+    with Handing(hub_setup), Handing(hub_setup) as slow:
         slow.connection.settimeout(PATIENCE)
         slow.connection.sendall(len(words).to_bytes(4, "big"))
 
-        assert harbour.client("modern").call("test__echo", text="hello")
+        assert hub_setup.client("modern").call("test__echo", text="hello")
         slow.connection.sendall(words)
         assert slow.connection.recv(1) == ACCEPTED
         # Without descriptors there is nobody to be served.
@@ -253,10 +253,10 @@ def unread(descriptor: int) -> int:
     return held[0]
 
 
-def test_the_log_says_what_went_wrong(harbour: Harbour) -> None:
-    harbour.write({"servers": {"broken": {"command": "no-such-program"}}})
-    client = harbour.client()
+def test_the_log_says_what_went_wrong(hub_setup: HubSetup) -> None:
+    hub_setup.write({"servers": {"broken": {"command": "no-such-program"}}})
+    client = hub_setup.client()
     client.call("ToolSearch", query="anything", wait=5)
-    (log,) = place_of(harbour).glob(f"*{LOG}")
+    (log,) = place_of(hub_setup).glob(f"*{LOG}")
 
     assert "no-such-program" in log.read_text()

@@ -2,34 +2,34 @@
 
 import json
 
-from tests.app.hub.harbour import PROC, SERVERS, Harbour
+from tests.app.hub.hub_setup import PROC, SERVERS, HubSetup
 from tests.patience import PATIENCE
 
 
-def test_nothing_runs_where_nobody_has_shared(harbour: Harbour) -> None:
-    said = [harbour.run("status"), harbour.run("stop")]
+def test_nothing_runs_where_nobody_has_shared(hub_setup: HubSetup) -> None:
+    said = [hub_setup.run("status"), hub_setup.run("stop")]
 
     assert [each.returncode for each in said] == [0, 0]
     assert "No hub is running" in said[0].stdout
     assert "No hub is running" in said[1].stdout
-    assert not list(harbour.runtime.iterdir())
+    assert not list(hub_setup.runtime.iterdir())
 
 
-def test_status_tells_who_uses_what_and_why_not_together(harbour: Harbour) -> None:
-    harbour.write({"servers": {"test": {**SERVERS["test"], "env": {"REGION": "${REGION}"}}}})
-    first = harbour.client(REGION="a-region-that-is-not-shown", opens=False)
+def test_status_tells_who_uses_what_and_why_not_together(hub_setup: HubSetup) -> None:
+    hub_setup.write({"servers": {"test": {**SERVERS["test"], "env": {"REGION": "${REGION}"}}}})
+    first = hub_setup.client(REGION="a-region-that-is-not-shown", opens=False)
     first.open("claude-code")
     first.call("test__echo", text="hello")
-    second = harbour.client("modern", REGION="another")
+    second = hub_setup.client("modern", REGION="another")
     second.call("test__echo", text="hello")
 
-    document = json.loads(harbour.run("status", "--json").stdout)
-    text = harbour.run("status").stdout
+    document = json.loads(hub_setup.run("status", "--json").stdout)
+    text = hub_setup.run("status").stdout
 
     (hub,) = document["hubs"]
-    assert [hub["process"]] == harbour.hubs()
+    assert [hub["process"]] == hub_setup.hubs()
     one, other = hub["fleets"]
-    assert one["config"] == other["config"] == str(harbour.config)
+    assert one["config"] == other["config"] == str(hub_setup.config)
     assert one["servers"] == other["servers"] == {"test": "ready"}
     assert [each["process"] for each in one["clients"]] == [first.pid]
     assert [each["name"] for each in one["clients"]] == ["claude-code"]
@@ -42,53 +42,55 @@ def test_status_tells_who_uses_what_and_why_not_together(harbour: Harbour) -> No
     assert "a-region-that-is-not-shown" not in text + json.dumps(document)
 
 
-def test_stop_ends_the_hub_its_servers_and_its_clients_in_good_order(harbour: Harbour) -> None:
-    clients = [harbour.client(), harbour.client("modern")]
+def test_stop_ends_the_hub_its_servers_and_its_clients_in_good_order(hub_setup: HubSetup) -> None:
+    clients = [hub_setup.client(), hub_setup.client("modern")]
     for client in clients:
         client.call("test__echo", text="hello")
-    (hub,) = harbour.hubs()
+    (hub,) = hub_setup.hubs()
 
-    said = harbour.run("stop")
+    said = hub_setup.run("stop")
 
     assert said.returncode == 0
     assert f"process {hub} has ended" in said.stdout
     assert [client.process.wait(PATIENCE) for client in clients] == [0, 0]
     assert all("was stopped: connect again" in client.errors() for client in clients)
-    assert not harbour.hubs()
-    assert not harbour.servers()
-    assert harbour.client().call("test__echo", text="again")
+    assert not hub_setup.hubs()
+    assert not hub_setup.servers()
+    assert hub_setup.client().call("test__echo", text="again")
 
 
-def test_commands_ask_the_fleet_that_runs(harbour: Harbour) -> None:
-    client = harbour.client()
+def test_commands_ask_the_fleet_that_runs(hub_setup: HubSetup) -> None:
+    client = hub_setup.client()
     client.call("test__echo", text="hello")
-    servers = harbour.servers()
-    place = ("--config", str(harbour.config))
+    servers = hub_setup.servers()
+    place = ("--config", str(hub_setup.config))
 
     said = [
-        harbour.run("call", "test__environment", *place),
-        harbour.run("inspect", *place),
-        harbour.run("search", "echo", *place),
-        harbour.run("check", "test", *place),
+        hub_setup.run("call", "test__environment", *place),
+        hub_setup.run("inspect", *place),
+        hub_setup.run("search", "echo", *place),
+        hub_setup.run("check", "test", *place),
     ]
 
     assert [each.returncode for each in said] == [0, 0, 0, 0]
     asked = json.loads(said[0].stdout)
-    assert asked["environ"]["HOME"] == str(harbour.directory)
-    assert harbour.servers() == servers
-    assert parent_of(servers[0]) == harbour.hubs()[0]
+    assert asked["environ"]["HOME"] == str(hub_setup.directory)
+    assert hub_setup.servers() == servers
+    assert parent_of(servers[0]) == hub_setup.hubs()[0]
     assert client.call("test__echo", text="hello")
 
 
-def test_a_command_with_another_environment_starts_servers_of_its_own(harbour: Harbour) -> None:
-    harbour.write({"servers": {"test": {**SERVERS["test"], "env": {"REGION": "${REGION}"}}}})
-    client = harbour.client(REGION="one")
+def test_a_command_with_another_environment_starts_servers_of_its_own(hub_setup: HubSetup) -> None:
+    hub_setup.write({"servers": {"test": {**SERVERS["test"], "env": {"REGION": "${REGION}"}}}})
+    client = hub_setup.client(REGION="one")
     client.call("test__echo", text="hello")
 
-    said = harbour.run("call", "test__environment", "--config", str(harbour.config), REGION="two")
+    said = hub_setup.run(
+        "call", "test__environment", "--config", str(hub_setup.config), REGION="two"
+    )
 
     assert json.loads(said.stdout)["environ"]["REGION"] == "two"
-    report = json.loads(harbour.run("status", "--json").stdout)
+    report = json.loads(hub_setup.run("status", "--json").stdout)
     assert len(report["hubs"][0]["fleets"]) == 1
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
-from tests.app.hub.harbour import PROGRAM, ROOT, Harbour
+from tests.app.hub.hub_setup import PROGRAM, ROOT, HubSetup
 from tests.cli.shell import FAULTY
 from tests.ends import await_ends
 from tests.patience import PATIENCE
@@ -55,16 +55,16 @@ class Door:
 
 
 @contextmanager
-def door(harbour: Harbour, *words: str) -> Generator[Door]:
+def door(hub_setup: HubSetup, *words: str) -> Generator[Door]:
     """Have a door until the end of the block, at which it is told to close if it is open."""
     command = [sys.executable, "-c", PROGRAM.format(patience=10 * PATIENCE), "serve"]
-    command += ["--http", "0", "--shared", "--config", str(harbour.config), *words]
+    command += ["--http", "0", "--shared", "--config", str(hub_setup.config), *words]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**harbour.variables, "AGGREGATOR_TOKEN": TOKEN},
+        env={**hub_setup.variables, "AGGREGATOR_TOKEN": TOKEN},
         cwd=ROOT,
     )
     assert process.stderr is not None
@@ -82,18 +82,18 @@ def door(harbour: Harbour, *words: str) -> Generator[Door]:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_clients_over_http_and_on_pipes_share_one_fleet(harbour: Harbour, era: Era) -> None:
-    client = harbour.client(era, AGGREGATOR_TOKEN=TOKEN)
+def test_clients_over_http_and_on_pipes_share_one_fleet(hub_setup: HubSetup, era: Era) -> None:
+    client = hub_setup.client(era, AGGREGATOR_TOKEN=TOKEN)
     client.call("test__echo", text="hello")
-    servers, hubs = harbour.servers(), harbour.hubs()
+    servers, hubs = hub_setup.servers(), hub_setup.hubs()
 
-    with door(harbour) as opened:
+    with door(hub_setup) as opened:
         said = [opened.call(each, "test__echo", text=f"hello {each}") for each in ERAS]
-        told = harbour.run("status").stdout
+        told = hub_setup.run("status").stdout
 
         assert said == [f"hello {each}" for each in ERAS]
-        assert harbour.servers() == servers
-        assert harbour.hubs() == hubs
+        assert hub_setup.servers() == servers
+        assert hub_setup.hubs() == hubs
         assert (
             f"clients over HTTP at 127.0.0.1:{opened.port} (process {opened.process.pid})" in told
         )
@@ -101,19 +101,19 @@ def test_clients_over_http_and_on_pipes_share_one_fleet(harbour: Harbour, era: E
     assert client.call("test__echo", text="still here") == "still here"
 
 
-def test_whoever_closes_a_door_is_told_what_that_waits_for(harbour: Harbour) -> None:
-    pipe = harbour.directory / "received"
+def test_whoever_closes_a_door_is_told_what_that_waits_for(hub_setup: HubSetup) -> None:
+    pipe = hub_setup.directory / "received"
     os.mkfifo(pipe)
     arguments = [str(FAULTY), "ok", "--log", str(pipe)]
-    harbour.write({"servers": {"test": {"command": sys.executable, "args": arguments}}})
+    hub_setup.write({"servers": {"test": {"command": sys.executable, "args": arguments}}})
     with (
         pipe.open("r+b", buffering=0) as received,
-        door(harbour, "--drain", "300s") as opened,
+        door(hub_setup, "--drain", "300s") as opened,
         subprocess.Popen(
             [sys.executable, "-m", "aggregator", "call", "test__wait", "--url", opened.url],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**harbour.variables, "AGGREGATOR_TOKEN": TOKEN},
+            env={**hub_setup.variables, "AGGREGATOR_TOKEN": TOKEN},
             cwd=ROOT,
         ),
     ):
@@ -126,42 +126,42 @@ def test_whoever_closes_a_door_is_told_what_that_waits_for(harbour: Harbour) -> 
     assert said == "waiting up to 300 s for 1 call; Ctrl-C again ends it at once\n"
 
 
-def test_a_door_starts_the_hub_that_others_join_and_keeps_it(harbour: Harbour) -> None:
-    with door(harbour) as opened:
+def test_a_door_starts_the_hub_that_others_join_and_keeps_it(hub_setup: HubSetup) -> None:
+    with door(hub_setup) as opened:
         assert opened.call("modern", "test__echo", text="hello") == "hello"
-        servers, hubs = harbour.servers(), harbour.hubs()
-        client = harbour.client()
+        servers, hubs = hub_setup.servers(), hub_setup.hubs()
+        client = hub_setup.client()
 
         assert client.call("test__echo", text="hello") == "hello"
         assert len(servers) == len(hubs) == 1
-        assert (harbour.servers(), harbour.hubs()) == (servers, hubs)
+        assert (hub_setup.servers(), hub_setup.hubs()) == (servers, hubs)
         assert client.leave() == 0
 
 
-def test_a_door_whose_hub_has_gone_says_so_and_gives_up_its_port(harbour: Harbour) -> None:
-    with door(harbour) as opened:
+def test_a_door_whose_hub_has_gone_says_so_and_gives_up_its_port(hub_setup: HubSetup) -> None:
+    with door(hub_setup) as opened:
         opened.call("handshake", "test__echo", text="hello")
-        (hub,) = harbour.hubs()
-        harbour.run("stop")
+        (hub,) = hub_setup.hubs()
+        hub_setup.run("stop")
 
         assert opened.process.wait(PATIENCE) == 0
-        assert hub not in harbour.hubs()
+        assert hub not in hub_setup.hubs()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", opened.port))
 
 
-def test_a_door_whose_hub_is_killed_ends_with_it(harbour: Harbour) -> None:
+def test_a_door_whose_hub_is_killed_ends_with_it(hub_setup: HubSetup) -> None:
     """Whoever watches over it is to start it anew."""
-    with door(harbour) as opened:
-        (hub,) = harbour.hubs()
+    with door(hub_setup) as opened:
+        (hub,) = hub_setup.hubs()
         os.kill(hub, signal.SIGKILL)
 
         assert opened.process.wait(PATIENCE) == 1
-    await_ends(harbour.servers(), PATIENCE)
+    await_ends(hub_setup.servers(), PATIENCE)
 
 
-def test_whoever_does_not_know_the_token_stays_outside(harbour: Harbour) -> None:
-    with door(harbour) as opened:
+def test_whoever_does_not_know_the_token_stays_outside(hub_setup: HubSetup) -> None:
+    with door(hub_setup) as opened:
         connection = HTTPConnection("127.0.0.1", opened.port, timeout=PATIENCE)
         connection.request("POST", "/mcp", b"{}", {"Authorization": "Bearer another"})
 
@@ -169,20 +169,20 @@ def test_whoever_does_not_know_the_token_stays_outside(harbour: Harbour) -> None
         connection.close()
 
 
-def test_where_there_can_be_no_hub_the_door_serves_by_itself(harbour: Harbour) -> None:
-    harbour.runtime.rmdir()
-    with door(harbour) as opened:
+def test_where_there_can_be_no_hub_the_door_serves_by_itself(hub_setup: HubSetup) -> None:
+    hub_setup.runtime.rmdir()
+    with door(hub_setup) as opened:
         assert "not shared: " in opened.said[0]
         assert opened.call("modern", "test__echo", text="hello") == "hello"
-        assert not harbour.hubs()
+        assert not hub_setup.hubs()
 
 
-def test_where_people_log_in_the_hub_asks_the_issuer(harbour: Harbour) -> None:
+def test_where_people_log_in_the_hub_asks_the_issuer(hub_setup: HubSetup) -> None:
     access = [{"scope": "tools.all", "allow": "*"}]
     issuer = {"issuer": "http://127.0.0.1:9", "audience": "https://tools.example.com/mcp"}
-    document = json.loads(harbour.config.read_text(encoding="utf-8"))
-    harbour.write({**document, "http": {**issuer, "access": access}})
-    with door(harbour) as opened:
+    document = json.loads(hub_setup.config.read_text(encoding="utf-8"))
+    hub_setup.write({**document, "http": {**issuer, "access": access}})
+    with door(hub_setup) as opened:
         connection = HTTPConnection("127.0.0.1", opened.port, timeout=PATIENCE)
         connection.request("POST", "/mcp", b"{}", {"Authorization": f"Bearer {TOKEN}"})
         answer = connection.getresponse()

@@ -17,21 +17,21 @@ from aggregator.app.hub.hub import Hub
 from aggregator.config import Config, load_config
 from aggregator.entry import hub_socket as hub_sockets
 from aggregator.entry.shim import ACCEPTED, REFUSED, SERVE, STATUS, hello, send
-from tests.app.hub.harbour import Harbour
+from tests.app.hub.hub_setup import HubSetup
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_hub_whose_program_is_gone_ends_in_good_order(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upgrade takes a program away before it puts the next one there."""
-    hub_socket = harbour.hub_socket()
+    hub_socket = hub_setup.hub_socket()
     lock = hub_socket.lock()
     assert lock is not None
     hub = Hub(hub_socket, lambda _config: None)
-    monkeypatch.setattr(hub_sockets, "__file__", str(harbour.directory / "entry" / "dock.py"))
+    monkeypatch.setattr(hub_sockets, "__file__", str(hub_setup.directory / "entry" / "dock.py"))
 
     with anyio.fail_after(PATIENCE):
         await hub.run(lock)
@@ -43,9 +43,9 @@ async def test_a_hub_whose_program_is_gone_ends_in_good_order(
 
 
 @asynccontextmanager
-async def running(harbour: Harbour) -> AsyncGenerator[Hub, None]:
+async def running(hub_setup: HubSetup) -> AsyncGenerator[Hub, None]:
     """Have a hub for the length of the block, which is to end by itself when told to."""
-    hub_socket = harbour.hub_socket()
+    hub_socket = hub_setup.hub_socket()
     lock = hub_socket.lock()
     assert lock is not None
     hub = Hub(hub_socket, lambda _config: None)
@@ -58,12 +58,12 @@ async def running(harbour: Harbour) -> AsyncGenerator[Hub, None]:
     hub_socket.close()
 
 
-def come(harbour: Harbour, hub: Hub, kind: str = SERVE) -> _socket.socket:
+def come(hub_setup: HubSetup, hub: Hub, kind: str = SERVE) -> _socket.socket:
     """Say that a client is there."""
     connection = hub.hub_socket.connect()
     assert connection is not None
     connection.settimeout(PATIENCE)
-    send(connection, hello(kind, str(harbour.config), "/", harbour.variables))
+    send(connection, hello(kind, str(hub_setup.config), "/", hub_setup.variables))
     return connection
 
 
@@ -72,11 +72,11 @@ async def hear(connection: _socket.socket) -> bytes:
 
 
 async def test_a_client_that_is_yet_to_hand_over_its_streams_can_be_let_go(
-    harbour: Harbour,
+    hub_setup: HubSetup,
 ) -> None:
-    harbour.write({"servers": {}})
-    async with running(harbour) as hub:
-        client = come(harbour, hub)
+    hub_setup.write({"servers": {}})
+    async with running(hub_setup) as hub:
+        client = come(hub_setup, hub)
         assert await hear(client) == ACCEPTED
         (shared,) = hub.fleets
         for session in shared.sessions:
@@ -85,12 +85,12 @@ async def test_a_client_that_is_yet_to_hand_over_its_streams_can_be_let_go(
 
 
 async def test_a_client_that_never_hands_over_its_streams_is_not_waited_for(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hubs, "GO_PATIENCE", 0.0)
-    harbour.write({"servers": {}})
-    async with running(harbour) as hub:
-        client = come(harbour, hub)
+    hub_setup.write({"servers": {}})
+    async with running(hub_setup) as hub:
+        client = come(hub_setup, hub)
         assert await hear(client) == ACCEPTED
         assert await hear(client) == b""
         client.close()
@@ -101,29 +101,29 @@ async def test_a_client_that_never_hands_over_its_streams_is_not_waited_for(
     [(RuntimeError("can't start new thread"), REFUSED), (OSError("whatever else"), b"")],
 )
 async def test_trouble_with_one_client_is_not_that_of_all(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch, error: Exception, answer: bytes
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch, error: Exception, answer: bytes
 ) -> None:
-    harbour.write({"servers": {}})
-    async with running(harbour) as hub:
+    hub_setup.write({"servers": {}})
+    async with running(hub_setup) as hub:
         with monkeypatch.context() as patch:
 
             def fail(*_: object) -> None:
                 raise error
 
             patch.setattr(hubs, "load_config", fail)
-            unlucky = come(harbour, hub)
+            unlucky = come(hub_setup, hub)
             assert await hear(unlucky) == answer
             unlucky.close()
-        client = come(harbour, hub)
+        client = come(hub_setup, hub)
         assert await hear(client) == ACCEPTED
         client.close()
 
 
 async def test_a_client_whose_file_is_being_read_when_the_hub_stops_finds_another(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harbour.write({"servers": {}})
-    async with running(harbour) as hub:
+    hub_setup.write({"servers": {}})
+    async with running(hub_setup) as hub:
         reading, may_read = threading.Event(), threading.Event()
 
         def load(path: Path, variables: Mapping[str, str]) -> Config:
@@ -132,7 +132,7 @@ async def test_a_client_whose_file_is_being_read_when_the_hub_stops_finds_anothe
             return load_config(path, variables)
 
         monkeypatch.setattr(hubs, "load_config", load)
-        client = come(harbour, hub)
+        client = come(hub_setup, hub)
         await to_thread.run_sync(reading.wait, PATIENCE)
         hub.stop()
         await anyio.wait_all_tasks_blocked()
@@ -146,15 +146,15 @@ async def test_a_client_whose_file_is_being_read_when_the_hub_stops_finds_anothe
         assert not hub.fleets
 
 
-async def test_what_is_fixed_when_servers_start_is_had_from_others(harbour: Harbour) -> None:
-    harbour.write({"servers": {}})
-    async with running(harbour) as hub:
-        first = come(harbour, hub)
+async def test_what_is_fixed_when_servers_start_is_had_from_others(hub_setup: HubSetup) -> None:
+    hub_setup.write({"servers": {}})
+    async with running(hub_setup) as hub:
+        first = come(hub_setup, hub)
         assert await hear(first) == ACCEPTED
         (old,) = hub.fleets
-        audit = {"file": str(harbour.directory / "audit.jsonl")}
-        harbour.write({"servers": {}, "audit": audit})
-        second = come(harbour, hub)
+        audit = {"file": str(hub_setup.directory / "audit.jsonl")}
+        hub_setup.write({"servers": {}, "audit": audit})
+        second = come(hub_setup, hub)
         assert await hear(second) == ACCEPTED
 
         (new,) = (each for each in hub.fleets if each is not old)
@@ -165,11 +165,11 @@ async def test_what_is_fixed_when_servers_start_is_had_from_others(harbour: Harb
 
 
 async def test_a_file_that_takes_long_to_be_read_again_holds_up_nobody(
-    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+    hub_setup: HubSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harbour.write({"servers": {}})
-    async with running(harbour) as hub:
-        first = come(harbour, hub)
+    hub_setup.write({"servers": {}})
+    async with running(hub_setup) as hub:
+        first = come(hub_setup, hub)
         assert await hear(first) == ACCEPTED
         reading, may_read = threading.Event(), threading.Event()
 
@@ -179,10 +179,10 @@ async def test_a_file_that_takes_long_to_be_read_again_holds_up_nobody(
             return load_config(path, variables)
 
         monkeypatch.setattr(fleets, "load_config", load)
-        harbour.write({"servers": {}, "toolSearch": "auto"})
-        second = come(harbour, hub)
+        hub_setup.write({"servers": {}, "toolSearch": "auto"})
+        second = come(hub_setup, hub)
         await to_thread.run_sync(reading.wait, PATIENCE)
-        other = come(harbour, hub, STATUS)
+        other = come(hub_setup, hub, STATUS)
 
         assert await hear(other) == b"{"
         may_read.set()

@@ -18,7 +18,7 @@ from aggregator.entry.shim import ACCEPTED, DOOR, begin
 from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.serving import Access, Listener
 from aggregator.upstream.http.site import ALIVE
-from tests.app.hub.harbour import Harbour
+from tests.app.hub.hub_setup import HubSetup
 from tests.app.hub.test_hub import come, hear, running
 from tests.patience import PATIENCE
 
@@ -42,12 +42,12 @@ def answered(port: int) -> int:
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_door_is_open_until_whoever_opened_it_leaves(
-    harbour: Harbour, listener: Listener
+    hub_setup: HubSetup, listener: Listener
 ) -> None:
-    harbour.write({"servers": {}})
+    hub_setup.write({"servers": {}})
     port = listener.binding.port
-    async with running(harbour) as hub:
-        opener = come(harbour, hub, f"{DOOR} {json.dumps(listener.told())}")
+    async with running(hub_setup) as hub:
+        opener = come(hub_setup, hub, f"{DOOR} {json.dumps(listener.told())}")
         assert await hear(opener) == ACCEPTED
         given = (listener.descriptor, listener.descriptor, 2)
         assert await to_thread.run_sync(begin, opener, given)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from aggregator.entry.hub_socket import SOCKET
-from tests.app.hub.harbour import ROOT, Harbour
+from tests.app.hub.hub_setup import ROOT, HubSetup
 from tests.app.hub.test_bad_worlds import served_alone
 from tests.ends import await_ends
 from tests.patience import PATIENCE
@@ -61,37 +61,37 @@ while True:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="calls have other numbers elsewhere")
 def test_a_client_in_a_sandbox_without_sockets_is_served_in_its_own_process(
-    harbour: Harbour,
+    hub_setup: HubSetup,
 ) -> None:
-    told = served_alone(harbour, after=NO_SOCKETS)
+    told = served_alone(hub_setup, after=NO_SOCKETS)
 
     assert told == "aggregator: not shared: Operation not permitted\n"
-    assert not harbour.hubs()
+    assert not hub_setup.hubs()
 
 
-def test_where_no_process_can_be_started_a_client_is_served_in_its_own(harbour: Harbour) -> None:
-    told = served_alone(harbour, after=NO_PROCESSES)
+def test_where_no_process_can_be_started_a_client_is_served_in_its_own(hub_setup: HubSetup) -> None:
+    told = served_alone(hub_setup, after=NO_PROCESSES)
 
     assert told == "aggregator: not shared: Resource temporarily unavailable\n"
-    assert not harbour.hubs()
+    assert not hub_setup.hubs()
     # The lock was given back: whoever comes next can start one.
-    assert not served_alone(harbour)
+    assert not served_alone(hub_setup)
 
 
-def test_a_hub_that_can_write_nothing_serves_all_the_same(harbour: Harbour) -> None:
+def test_a_hub_that_can_write_nothing_serves_all_the_same(hub_setup: HubSetup) -> None:
     """On a full disk there is no log, and nothing is remembered."""
-    client = harbour.client(after=NO_ROOM)
-    other = harbour.client("modern")
+    client = hub_setup.client(after=NO_ROOM)
+    other = hub_setup.client("modern")
 
     assert client.call("test__echo", text="hello") == "hello"
     assert other.call("test__echo", text="hello") == "hello"
-    assert len(harbour.hubs()) == len(harbour.servers()) == 1
+    assert len(hub_setup.hubs()) == len(hub_setup.servers()) == 1
     assert client.leave() == other.leave() == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="nobody else can become another user")
-def test_a_hub_of_another_user_is_not_spoken_to(harbour: Harbour) -> None:
-    hub_socket = harbour.hub_socket()
+def test_a_hub_of_another_user_is_not_spoken_to(hub_setup: HubSetup) -> None:
+    hub_socket = hub_setup.hub_socket()
     path = f"{hub_socket.path}/{hub_socket.name}{SOCKET}"
     hub_socket.close()
     command = [sys.executable, "-c", ANOTHERS, path]
@@ -99,7 +99,7 @@ def test_a_hub_of_another_user_is_not_spoken_to(harbour: Harbour) -> None:
         assert listening.stdout is not None
         assert listening.stdout.readline() == "listening\n"
         try:
-            told = served_alone(harbour)
+            told = served_alone(hub_setup)
         finally:
             listening.terminate()
 
@@ -108,20 +108,20 @@ def test_a_hub_of_another_user_is_not_spoken_to(harbour: Harbour) -> None:
 
 
 def test_an_upgrade_leaves_clients_to_the_old_hub_and_gives_new_ones_another(
-    harbour: Harbour,
+    hub_setup: HubSetup,
 ) -> None:
-    harbour.root = harbour.directory / "installed"
-    shutil.copytree(ROOT / "aggregator", harbour.root / "aggregator")
-    first = harbour.client()
-    (old,) = harbour.hubs()
+    hub_setup.root = hub_setup.directory / "installed"
+    shutil.copytree(ROOT / "aggregator", hub_setup.root / "aggregator")
+    first = hub_setup.client()
+    (old,) = hub_setup.hubs()
 
-    os.utime(harbour.root / "aggregator" / "__init__.py", (0, 0))
+    os.utime(hub_setup.root / "aggregator" / "__init__.py", (0, 0))
 
-    second = harbour.client("modern")
-    (new,) = {*harbour.hubs()} - {old}
+    second = hub_setup.client("modern")
+    (new,) = {*hub_setup.hubs()} - {old}
     assert first.call("test__echo", text="hello") == "hello"
     assert second.call("test__echo", text="hello") == "hello"
     assert first.leave() == 0
     await_ends([old], PATIENCE)
-    assert harbour.hubs() == [new]
+    assert hub_setup.hubs() == [new]
     assert second.leave() == 0

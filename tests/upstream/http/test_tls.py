@@ -12,8 +12,8 @@ import pytest
 
 from aggregator.upstream.http.binding import BindingError, parse_binding
 from aggregator.upstream.http.tls import Certificate
-from tests.app.hub.conftest import harbour
-from tests.app.hub.harbour import Harbour
+from tests.app.hub.conftest import hub_setup
+from tests.app.hub.hub_setup import HubSetup
 from tests.app.hub.test_door import TOKEN
 from tests.app.hub.test_door import door as shared_door
 from tests.cli.shell import Shell
@@ -22,7 +22,7 @@ from tests.patience import PATIENCE
 from tests.peers import Era, Peer, connect_to, ready, text_of
 from tests.upstream.http.certificates import make, trusting
 
-__all__ = ["harbour"]
+__all__ = ["hub_setup"]
 
 
 def of(chain: Path) -> Certificate:
@@ -161,10 +161,10 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_hub_serves_a_door_behind_tls(harbour: Harbour, tmp_path: Path) -> None:
+def test_a_hub_serves_a_door_behind_tls(hub_setup: HubSetup, tmp_path: Path) -> None:
     chain = make(tmp_path, "one")
     words = ("--tls-cert", str(chain), "--tls-key", str(chain.with_suffix(".key")))
-    with shared_door(harbour, *words) as opened:
+    with shared_door(hub_setup, *words) as opened:
         url = re.findall(r"https://\S+", opened.said[-1])[0]
         answer = httpx2.get(
             url.replace("/mcp", "/healthz"),

@@ -129,7 +129,7 @@ class Client:
         self._lines.put(b"")
 
 
-class Harbour:
+class HubSetup:
     """A runtime directory, a configuration, and whoever comes."""
 
     def __init__(self, directory: Path) -> None:
@@ -250,10 +250,10 @@ def _cwd(pid: int) -> str:
 
 
 @contextmanager
-def harbour_in(directory: Path) -> Generator[Harbour]:
-    """Have a harbour for the length of the block."""
-    harbour = Harbour(directory)
+def hub_setup_in(directory: Path) -> Generator[HubSetup]:
+    """Have a hub_setup for the length of the block."""
+    hub_setup = HubSetup(directory)
     try:
-        yield harbour
+        yield hub_setup
     finally:
-        harbour.end()
+        hub_setup.end()
