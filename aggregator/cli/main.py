@@ -75,6 +75,8 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
             ExitStatus.USAGE,
         )
     options, rest = make_parser(environment, arguments).parse_known_args(arguments or [first])
+    # argparse forgets it.
+    options.behind_dashes = "--" in arguments
     if rest:
         _gather(options, rest)
     return options
@@ -106,6 +108,9 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
     """Say which option was most likely meant, or where they are listed."""
     usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
     strange = next((each for each in rest if each.startswith("--")), None)
+    if options.command == "add" and not (options.behind_dashes or "://" in options.target[0]):
+        name, program = map(shlex.quote, (options.name, options.target[0]))
+        return f"A program is written behind `--`: `aggregator add {name} -- {program} …`"
     if options.command == "search" and strange is None and any(each[2:] for each in rest):
         return behind_dashes("aggregator search", [*options.query, *rest])
     if options.command == "lock" and not rest[0].startswith("-"):

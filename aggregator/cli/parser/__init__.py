@@ -68,6 +68,10 @@ COMMANDS: Mapping[str, Command] = {
 """In the order in which help shows them."""
 
 
+USUALLY = {"aggregator add": "aggregator add fetch -- uvx mcp-server-fetch"}
+"""What is shown to whoever leaves out what a command needs, instead of where its help is."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that writes where the environment says, in the words of every other error."""
 
@@ -85,6 +89,8 @@ class Parser(argparse.ArgumentParser):
         strange = [each for each in self.typed[1:] if self._is_dashed(each)]
         if missing == "QUERY" and strange:
             hint = behind_dashes(self.prog, strange)
+        if missing != message and self.prog in USUALLY:
+            hint = f"For example: `{USUALLY[self.prog]}`"
         self.environment.complain(message, hint)
         raise SystemExit(2)
 
