@@ -121,7 +121,7 @@ def test_without_questions_all_that_a_person_has_is_taken_over(shell: Shell) -> 
     ran = shell.run("init", "--yes")
 
     assert ran.status is ExitStatus.FINE, ran.err
-    assert list(servers(own(shell)))[0] == "gh"
+    assert next(iter(servers(own(shell)))) == "gh"
     assert "tracker" in servers(own(shell))
     assert secret not in own(shell).read_text(encoding="utf-8") + ran.out + ran.err
     assert secret in own(shell).with_name(".env").read_text(encoding="utf-8")

@@ -46,6 +46,18 @@ def test_progress_stays_on_one_line_of_the_window(shell: Shell, columns: int) ->
 
 
 @pytest.mark.slow
+def test_a_server_that_failed_is_not_counted_as_started(shell: Shell) -> None:
+    broken = "  broken:\n    command: no-such-program-anywhere\n"
+    shell.write_servers(f"servers:\n{broken}{SERVERS}")
+
+    with Window(shell, "check", "--wait", "3", columns=120) as window:
+        text = window.until_end()
+
+    assert re.search(r": 1 of 5 started, 1 failed; starting calendar", text)
+    assert "2 of 5 started" not in text
+
+
+@pytest.mark.slow
 def test_progress_follows_the_width_of_the_window(shell: Shell) -> None:
     shell.write_servers(f"servers:\n{SERVERS}")
 
