@@ -98,19 +98,23 @@ def _gather(options: argparse.Namespace, rest: list[str]) -> None:
         return
     words = _WORDS.get(options.command)
     if words is None or is_strange:
-        raise CommandError(
-            f"unrecognized arguments: {' '.join(rest)}", _meant(options, rest), ExitStatus.USAGE
-        )
+        hint = _behind(options) or _meant(options, rest)
+        raise CommandError(f"unrecognized arguments: {' '.join(rest)}", hint, ExitStatus.USAGE)
     getattr(options, words).extend(rest)
+
+
+def _behind(options: argparse.Namespace) -> str | None:
+    """Say where a program to be added is written, if its options were taken for ours."""
+    if options.command != "add" or options.behind_dashes or "://" in options.target[0]:
+        return None
+    name, program = map(shlex.quote, (options.name, options.target[0]))
+    return f"A program is written behind `--`: `aggregator add {name} -- {program} …`"
 
 
 def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
     """Say which option was most likely meant, or where they are listed."""
     usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
     strange = next((each for each in rest if each.startswith("--")), None)
-    if options.command == "add" and not (options.behind_dashes or "://" in options.target[0]):
-        name, program = map(shlex.quote, (options.name, options.target[0]))
-        return f"A program is written behind `--`: `aggregator add {name} -- {program} …`"
     if options.command == "search" and strange is None and any(each[2:] for each in rest):
         return behind_dashes("aggregator search", [*options.query, *rest])
     if options.command == "lock" and not rest[0].startswith("-"):
