@@ -74,9 +74,10 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
             f"Write it behind: `aggregator COMMAND {first} …`",
             ExitStatus.USAGE,
         )
-    options, rest = make_parser(environment, arguments).parse_known_args(arguments or [first])
     # argparse forgets it.
-    options.behind_dashes = "--" in arguments
+    noted = argparse.Namespace(behind_dashes="--" in arguments)
+    parser = make_parser(environment, arguments)
+    options, rest = parser.parse_known_args(arguments or [first], noted)
     if rest:
         _gather(options, rest)
     return options
