@@ -81,6 +81,7 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["import", "--into="], "--into/--config: must be the name of a file", "--help"),
         (["serve", "--log-format", "xml"], "invalid choice", "--help"),
         (["call"], "needs `TOOL`\n", "--help"),
+        (["call", "a__b", "a=1", "--json"], "expected one argument", "`--raw` prints the whole"),
         (["token"], "needs `add`, `list` or `revoke`\n", "--help"),
         (["lock", "notes"], "unrecognized arguments: notes", "`aggregator approve notes`"),
     ],

@@ -72,6 +72,10 @@ USUALLY = {"aggregator add": "aggregator add fetch -- uvx mcp-server-fetch"}
 """What is shown to whoever leaves out what a command needs, instead of where its help is."""
 
 
+_LACKS_OBJECT = "argument --json: expected one argument"
+"""What argparse says of a `--json` that other commands print JSON for."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that writes where the environment says, in the words of every other error."""
 
@@ -89,6 +93,8 @@ class Parser(argparse.ArgumentParser):
         strange = [each for each in self.typed[1:] if self._is_dashed(each)]
         if missing == "QUERY" and strange:
             hint = behind_dashes(self.prog, strange)
+        if (self.prog, message) == ("aggregator call", _LACKS_OBJECT):
+            hint = "`--json` takes the arguments; `--raw` prints the whole result as JSON"
         if missing != message and self.prog in USUALLY:
             hint = f"For example: `{USUALLY[self.prog]}`"
         self.environment.complain(message, hint)
