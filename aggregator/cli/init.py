@@ -27,6 +27,18 @@ Found = tuple[ClientFile, list[str]]
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Make the file, and offer to register it in the clients that there are."""
+    done: list[str] = []
+    try:
+        return _run(options, environment, done)
+    except KeyboardInterrupt:
+        what = f"Written so far: {', '.join(done)}" if done else "Nothing was written"
+        next_step = f"; `aggregator install CLIENT{place(options)}` registers it in a client"
+        environment.note(f"\n{what}{next_step if done else ''}")
+        raise
+
+
+def _run(options: argparse.Namespace, environment: Environment, done: list[str]) -> ExitStatus:
+    """Do it, and note what has been written."""
     target = _target(options, environment)
     there = place(options)
     found = [] if options.sources else list(_found(environment))
@@ -40,13 +52,17 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
+    done.extend(f"`{environment.known_as(change.path)}`" for change in plan.changes)
     environment.note(
         f"Wrote `{environment.known_as(target)}`; `aggregator add{there}` adds a server to it"
     )
     if options.yes:
         _tell_left(found, _into(there), environment)
-    registered = [] if options.yes else list(_register(files, target, environment))
-    if not registered:
+    is_registered = False
+    for client in () if options.yes else _register(files, target, environment):
+        is_registered = True
+        done.append(f"the registration in {client.title}")
+    if not is_registered:
         environment.note(f"`aggregator install CLIENT{there}` lets a client use what is in it")
     return ExitStatus.FINE
 

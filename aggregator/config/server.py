@@ -216,9 +216,7 @@ def _missing_variables(expansion: Expansion, held: Held) -> str | None:
     )
 
 
-def _header_problem(
-    headers: Mapping[str, str], written: Value, expansion: Expansion
-) -> str | None:
+def _header_problem(headers: Mapping[str, str], written: Value, expansion: Expansion) -> str | None:
     """Say which header cannot be sent, and why; its value is often a secret, and is not told."""
     for name, value in headers.items():
         if fault := header_fault(value):

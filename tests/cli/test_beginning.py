@@ -2,11 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
 
+from aggregator.cli import main
 from aggregator.cli.environment import ExitStatus
 from aggregator.config import load_config
 from aggregator.names import ServerName
@@ -213,6 +216,46 @@ def test_a_file_that_is_there_is_not_made_again(shell: Shell) -> None:
     assert ran.status is ExitStatus.ERROR
     assert f"`{path}` is there already" in ran.err
     assert path.read_text(encoding="utf-8") == COMMENTED
+
+
+def test_an_answer_that_is_neither_yes_nor_no_is_asked_for_again(shell: Shell) -> None:
+    ran = shell.run("init", typed="maybe\nY\n")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert ran.err.count("Answer `y` or `n`") == 1
+    assert own(shell).exists()
+    assert shell.run("init", "--config", "x.yaml", typed="\n").status is ExitStatus.ERROR
+
+
+class Impatient(StringIO):
+    """What a person types who interrupts the next question."""
+
+    def readline(self, size: int | None = -1, /) -> str:
+        if not (line := super().readline(-1 if size is None else size)):
+            raise KeyboardInterrupt
+        return line
+
+
+@pytest.mark.parametrize(
+    ("typed", "done"),
+    [
+        ("y\n", "Nothing was written"),
+        ("y\ny\n", "Written so far: `OWN`; `aggregator install CLIENT` registers it"),
+        ("y\ny\ny\n", "Written so far: `OWN`, the registration in Cursor; `aggregator install"),
+    ],
+)
+def test_whoever_interrupts_is_told_what_is_written(shell: Shell, typed: str, done: str) -> None:
+    shell.give("cursor")
+    shell.file_of("zed").path.parent.mkdir(parents=True)
+    shell.file_of("zed").path.write_text("{}", encoding="utf-8")
+    err = StringIO()
+    person = replace(shell.environment(StringIO(), err), stdin=Impatient(typed))
+
+    status = main(["init"], person)
+
+    assert status is ExitStatus.INTERRUPTED
+    assert done.replace("OWN", str(own(shell))) in err.getvalue()
+    assert own(shell).exists() == ("Written" in done)
 
 
 def test_a_no_makes_nothing(shell: Shell) -> None:
