@@ -99,7 +99,10 @@ def _gather(options: argparse.Namespace, rest: list[str]) -> None:
         return
     words = _WORDS.get(options.command)
     if words is None or is_strange:
-        hint = _behind(options) or _meant(options, rest)
+        hint = _meant(options, rest)
+        if (behind := _behind(options)) is not None:
+            is_slip = hint.startswith("Did you mean")
+            hint = f"{hint} {behind}" if is_slip else behind
         raise CommandError(f"unrecognized arguments: {' '.join(rest)}", hint, ExitStatus.USAGE)
     getattr(options, words).extend(rest)
 

@@ -41,7 +41,7 @@ def test_a_file_that_is_missing_is_told_before_anything_is_started(
     ran = shell.run(command, *(["notes"] if command == "search" else []), "--config", "nope.yaml")
 
     assert ran.status is ExitStatus.USAGE
-    assert "nope.yaml`: does not exist" in ran.err
+    assert "nope.yaml` does not exist" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,7 @@ def test_the_file_that_the_environment_names_is_made(shell: Shell) -> None:
 
     path = shell.project / "mine.yaml"
     assert f"hint: `aggregator init --config {path}` makes one" in missing.err
+    assert "`AGGREGATOR_CONFIG` names this file" in missing.err
     assert made.status is ExitStatus.FINE, made.err
     assert path.exists()
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -101,6 +102,18 @@ def test_help_fits_the_window_with_every_address_whole(
 
     assert [line for line in text.splitlines() if width_of(line) > columns] == []
     assert text.split() == wide.split()
+
+
+@pytest.mark.parametrize("command", ["secret", "stats", "open"])
+def test_a_paragraph_of_the_help_is_filled_anew(shell: Shell, command: str) -> None:
+    shell.variables = {"COLUMNS": "40"}
+
+    lines = shell.run(command, "--help").out.rstrip().rpartition("\n\n")[2].splitlines()
+
+    # Each next word would not have had room; what is quoted is one.
+    pairs = [(line, re.match(r" *(`[^`]*`\S*|\S+)", after)) for line, after in pairwise(lines)]
+    assert pairs
+    assert all(word and len(line) + 1 + len(word[1]) > 40 for line, word in pairs), lines
 
 
 @pytest.mark.parametrize("columns", [60, 80])

@@ -337,7 +337,7 @@ def test_a_file_of_json_without_servers_is_told_how_json_begins(tmp_path: Path, 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "servers.yaml"
     problem = problem_of(path)
-    assert str(problem) == f"`{path}`: does not exist"
+    assert str(problem) == f"`{path}` does not exist"
     assert problem.hint is not None
     assert problem.hint.startswith(f"`aggregator init --config {path}` makes one for you; ")
 
@@ -353,7 +353,7 @@ def test_of_a_file_that_init_makes_by_itself_nobody_has_to_type_the_path(tmp_pat
 
 
 def test_a_directory_is_not_a_file(tmp_path: Path) -> None:
-    assert str(problem_of(tmp_path)) == f"`{tmp_path}`: is a directory"
+    assert str(problem_of(tmp_path)) == f"`{tmp_path}` is a directory"
 
 
 def test_a_path_through_a_file_cannot_be_read(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What can be typed: the commands, their options, and help that teaches by example."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -74,6 +75,10 @@ USUALLY = {"aggregator add": "aggregator add fetch -- uvx mcp-server-fetch"}
 
 _LACKS_OBJECT = "argument --json: expected one argument"
 """What argparse says of a `--json` that other commands print JSON for."""
+
+
+_CONTINUED = re.compile(r"(?<=[a-z,])\n +(?=[a-z`])(?!aggregator )(?![\s\S]*\n\n)")
+"""Where a line of the last paragraph goes on: it is filled anew on a page of any width."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -171,7 +176,8 @@ def make_parser(surroundings: Environment, words: Sequence[str] = ()) -> Parser:
 
 def _examples(text: str, width: int) -> str:
     """Keep each example on its line, and what it does beside it or, without room, below."""
-    return "\n".join(_example(line, width) for line in text.strip("\n").splitlines())
+    whole = _CONTINUED.sub(" ", text.strip("\n"))
+    return "\n".join(_example(line, width) for line in whole.splitlines())
 
 
 def _example(line: str, width: int) -> str:
