@@ -47,7 +47,10 @@ def test_a_package_without_a_version_is_noticed(
     [
         ("uvx, args: [tracker]", "newest on PyPI is run; write `PACKAGE==VERSION` in `args`"),
         ("npx, args: [-y, tracker]", "newest on npm is run; write `PACKAGE@VERSION` in `args`"),
-        ("docker, args: [run, 'a:latest']", "newest on its registry is run; write `PACKAGE:VERSION` in"),
+        (
+            "docker, args: [run, 'a:latest']",
+            "newest on its registry is run; write `PACKAGE:VERSION` in",
+        ),
     ],
 )
 def test_how_a_version_is_pinned_is_said(tmp_path: Path, program: str, said: str) -> None:
