@@ -54,10 +54,17 @@ class ConfigError(AggregatorError):
     """A `servers.yaml` that cannot be used as written."""
 
     def __init__(
-        self, path: str, problem: str, *, line: int | None = None, hint: str | None = None
+        self,
+        path: str,
+        problem: str,
+        *,
+        line: int | None = None,
+        hint: str | None = None,
+        is_of_file: bool = False,
     ) -> None:
         where = f"`{path}`" if line is None else f"`{path}`, line {line}"
-        super().__init__(f"{where}: {problem}")
+        # What is said of the file as a whole makes a sentence with its name.
+        super().__init__(f"{where} {problem}" if is_of_file else f"{where}: {problem}")
         self.path = path
         self.problem = problem
         self.line = line

@@ -20,6 +20,13 @@ from aggregator.errors import ConfigError
 from aggregator.names import ServerName
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
+_PLACE = re.compile(
+    r"(?P<host>\[[0-9A-Fa-f:]+\]|[\w-]+(?:\.[\w-]+)*):\d+(?:/.*)?"
+    r"|(?P<domain>[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,})/.*"
+)
+"""A machine and its port, or a domain and a path: what people write of an address."""
+_LOCAL = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1\]|.*\.localhost", re.IGNORECASE)
 _NEEDS_HTTP = "it must begin with `https://` or `http://`"
 _NEEDS_WORDS = "write the program and its arguments behind `--` without quotes around them all"
 
@@ -37,8 +44,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         environment.warn(warning)
     for note in notes:
         environment.note(note)
-    if _is_missing(entry, environment):
-        where = "there" if entry["command"].startswith("/") else "on your PATH"
+    if _is_missing(entry, target, environment):
+        where = "there" if "/" in entry["command"] else "on your PATH"
         environment.warn(f"`{entry['command']}` is not {where}")
     if (problem := _problem(options.name, target, environment)) is not None:
         environment.warn(f"{options.name}: {problem}")
@@ -77,25 +84,58 @@ def _entry(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     words: list[str] = options.target
     about = {"description": options.description} if options.description else {}
-    if len(words) == 1 and _ADDRESS.match(words[0]):
+    if _ADDRESS.match(words[0]):
+        _refuse_more(words[1:])
         _refuse(options.env, "`--env` is for programs", "an address takes `--header`")
         _refuse(options.transport == "stdio", "an address is not reached over stdio", None)
         sse = {"type": "sse"} if options.transport == "sse" else {}
         headers = dict(_pairs(options.header, ":", "--header", "Name: value"))
         return _said({"url": words[0], **sse, "headers": headers, **about}), ()
     program = words[0]
-    _refuse("://" in program, f"`{program}` is not an address that can be reached", _NEEDS_HTTP)
-    is_sentence = len(words) == 1 and len(program.split()) > 1
     is_program = (environment.directory / program).exists()
+    if "://" in program or not (options.behind_dashes or is_program):
+        _refuse_address(program)
+    is_sentence = len(words) == 1 and len(program.split()) > 1
     _refuse(is_sentence and not is_program, f"`{program}` is one word", _NEEDS_WORDS)
     _refuse(options.header, "`--header` is for addresses", "a program takes `--env`")
     remote = options.transport in ("http", "sse")
-    _refuse(remote, f"`{words[0]}` is not an address", "it begins with `https://`")
+    _refuse(remote, f"`{words[0]}` is not an address", "an address begins with `https://`")
     env = dict(_pairs(options.env, "=", "--env", "NAME=value"))
     there = _directory(words, target, environment)
     cwd = {"cwd": str(there[0])} if there else {}
     notes = (f"`{options.name}` starts in `{there[0]}`, as `{there[1]}` is there",) if there else ()
     return _said({"command": words[0], "args": words[1:], "env": env, **cwd, **about}), notes
+
+
+def _refuse_more(words: Sequence[str]) -> None:
+    """Refuse what is written behind an address.
+
+    Raises:
+        CommandError: There is something.
+    """
+    several = ", ".join(f"`{each}`" for each in words)
+    are = "are" if words[1:] else "is"
+    _refuse(words, f"{several} {are} too many: nothing follows an address", None)
+
+
+def _refuse_address(word: str) -> None:
+    """Refuse what looks like an address and is none; behind `--`, it is a program.
+
+    Raises:
+        CommandError: It does.
+    """
+    # Before an `@` there may be a password.
+    said = "what is given" if "@" in word else f"`{word}`"
+    scheme, place = _SCHEME.match(word), _PLACE.fullmatch(word)
+    whole = None
+    if scheme and scheme[1].lower() in ("http", "https") and word[scheme.end() :]:
+        whole = f"{scheme[1].lower()}://{word[scheme.end() :]}"
+    elif place:
+        is_local = _LOCAL.fullmatch(place["host"] or place["domain"])
+        whole = f"{'http' if is_local else 'https'}://{word}"
+    hint = f"Did you mean `{whole}`? A program is written behind `--`"
+    hint = hint if whole and "@" not in word else _NEEDS_HTTP
+    _refuse(scheme or place, f"{said} is not an address that can be reached", hint)
 
 
 def _problem(name: str, target: Path, environment: Environment) -> str | None:
@@ -109,13 +149,15 @@ def _problem(name: str, target: Path, environment: Environment) -> str | None:
     return server and server.problem
 
 
-def _is_missing(entry: dict[str, Any], environment: Environment) -> bool:
+def _is_missing(entry: dict[str, Any], target: Path, environment: Environment) -> bool:
     """Return whether a program is not where it is looked for, be it a place or the PATH."""
     program: str = entry.get("command", "")
-    if program.startswith("/") and "$" not in program:
-        return not Path(program).exists()
-    is_sought = bool(program) and not {"/", "\\", "$"} & set(program)
-    return is_sought and shutil.which(program, path=environment.variables.get("PATH")) is None
+    if not program or {"\\", "$"} & set(program):
+        return False
+    if "/" in program:
+        start = Path(entry.get("cwd") or target.parent)
+        return not (start / Path(program).expanduser()).exists()
+    return shutil.which(program, path=environment.variables.get("PATH")) is None
 
 
 def _refuse(given: object, problem: str, hint: str | None) -> None:

@@ -13,11 +13,13 @@ from aggregator.cli.locking import (
     ask,
     begin,
     brought,
+    compared_of,
     differences,
     place_of,
     read_lock,
     refuse_unpinned,
     rewrite,
+    tell_absent,
     tell_altered,
 )
 from aggregator.cli.opening import owners, place
@@ -61,6 +63,8 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         )
     tell_altered(lock, path, environment)
     only = () if subject is None else owners(subject, config, place(options))
+    if subject is not None and not only:
+        _refuse_unknown(subject, lock, config, options)
     refuse_unpinned(only, config)
     offered = ask(config, environment, options.wait, only)
     found = differences(config, lock, offered)
@@ -82,7 +86,9 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         return _approved(known or {}, config, offered, server, tool)
 
     new = found.keys() & offered.records.keys() - lock.keys() if tool is None else ()
-    return _tell(chosen, new, offered, environment, is_written=rewrite(path, approve))
+    is_written = rewrite(path, approve)
+    tell_absent(offered, environment, lock)
+    return _tell(chosen, new, offered, environment, is_written=is_written)
 
 
 def _approved(
@@ -111,6 +117,42 @@ def _with_tool(before: Record | None, offered: Offered, server: ServerName, tool
     return after._replace(tools=tools, instructions=said)
 
 
+def _refuse_unknown(subject: str, lock: Lock, config: Config, options: argparse.Namespace) -> None:
+    """Refuse, before anything starts, what names no server and no tool that is known.
+
+    Raises:
+        CommandError: It names none, nor may a server that names its tools otherwise have it.
+    """
+    meant = subject.casefold()
+    names = {each.casefold() for each in (*config.servers, *lock)}
+    is_led = any(name in meant for name in names) or "__" in subject
+    if is_led or not all(server.prefix for server in config.enabled.values()):
+        return
+    tools = {
+        ToolName(f"{server}__{shown}"): (server, tool)
+        for server, record in lock.items()
+        for tool in record.tools
+        for shown in (
+            tool,
+            config.servers[server].renamed(tool) if server in config.servers else tool,
+        )
+    }
+    if Lookup.of((name, *each) for name, each in tools.items()).find(subject) is None:
+        raise _unknown(subject, tools, options)
+
+
+def _unknown(
+    subject: str, names: Collection[ToolName], options: argparse.Namespace
+) -> CommandError:
+    lists = (
+        f"`aggregator lock --check{place(options)}` lists what can be approved; "
+        "a tool is named with its server: `SERVER__TOOL`"
+    )
+    close = [name for name in nearest(subject, names, SUGGESTED) if _is_meant_by(subject, name)]
+    near = f"Did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else lists
+    return CommandError(f"there is no server or tool `{subject}`", near, ExitStatus.UNKNOWN)
+
+
 def _meant(
     subject: str, lock: Lock, offered: Offered, options: argparse.Namespace
 ) -> tuple[ServerName, str]:
@@ -132,13 +174,13 @@ def _meant(
             f"several tools are called `{subject}`: {several}", status=ExitStatus.UNKNOWN
         )
     if found is None:
-        absent = ", ".join(f"`{name}` ({why})" for name, why in offered.absent.items())
-        lists = f"`aggregator lock --check{place(options)}` lists what can be approved"
-        close = [name for name in nearest(subject, named, SUGGESTED) if _is_meant_by(subject, name)]
-        near = f"Did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else lists
-        hint = f"Not there, and so not known: {absent}" if absent else near
-        status = ExitStatus.UNAVAILABLE if absent else ExitStatus.UNKNOWN
-        raise CommandError(f"there is no server or tool `{subject}`", hint, status)
+        if offered.absent:
+            absent = ", ".join(f"`{name}` ({why})" for name, why in offered.absent.items())
+            hint = f"Not there, and so not known: {absent}"
+            raise CommandError(
+                f"there is no server or tool `{subject}`", hint, ExitStatus.UNAVAILABLE
+            )
+        raise _unknown(subject, named, options)
     return named[found]
 
 
@@ -172,10 +214,11 @@ def _tell(
         told += [(server, f"new, with {brought(own)}")] if own else []
     for name, what in told:
         environment.say(environment.paper.fill(f"Approved {name}: {what}"))
-    if not chosen and not offered.absent:
+    if offered.absent:
+        what = f"{len(chosen)} approved" if chosen else "nothing new to approve"
+        environment.note(f"{compared_of(offered)}, {what}")
+    elif not chosen:
         environment.note(
             "Approved what is said beside the tools" if is_written else "It was approved already"
         )
-    for name, reason in offered.absent.items():
-        environment.warn(f"`{name}` is not there: {reason}; what was known of it is kept")
     return ExitStatus.UNAVAILABLE if offered.absent else ExitStatus.FINE

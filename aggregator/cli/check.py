@@ -11,7 +11,7 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.issuers import tell_logins
 from aggregator.cli.lint import SEVERITIES, Finding, Severity, gathered, lint
 from aggregator.cli.opening import chosen, file_of, place, reached
-from aggregator.cli.pages import all_changed, as_json, columns, counted, noise_of, why_not
+from aggregator.cli.pages import all_changed, as_json, beside, columns, counted, noise_of, why_not
 from aggregator.cli.paper import Colour, Paper
 from aggregator.cli.peer import Peer
 from aggregator.cli.profiles import unmatched
@@ -23,7 +23,6 @@ from aggregator.cli.stores import tell_shared
 from aggregator.cli.unready import audit_trouble, counting_trouble
 from aggregator.cli.withheld import tell_withheld
 from aggregator.config import Config, load_config
-from aggregator.downstream.transport import NOISE
 from aggregator.names import ServerName
 from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 
@@ -164,13 +163,8 @@ def _found(
             reason = why_not(server, patience)
             # While it hangs at its first start, only the log has what it wrote.
             said = server.get("stderr") or peer.last_words(name)
-            words = [each for each in said if not _is_idle(each.removeprefix(NOISE), reason)]
+            words = beside(said, reason)
             yield Finding("error", name, "\n  ".join([reason, *words[-LAST_WORDS:]]))
-
-
-def _is_idle(words: str, reason: str) -> bool:
-    """Return whether a line adds nothing to a reason."""
-    return words.strip() in reason or words.startswith("npm notice")
 
 
 def _withheld(

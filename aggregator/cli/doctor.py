@@ -14,7 +14,7 @@ from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.lint import gathered, lint
 from aggregator.cli.login import ending_logins
-from aggregator.cli.pages import as_json, why_not
+from aggregator.cli.pages import as_json, beside, why_not
 from aggregator.cli.paper import Paper
 from aggregator.cli.peer import serving
 from aggregator.cli.saving import advise
@@ -205,7 +205,8 @@ def _about_config(report: Report, paper: Paper) -> Iterator[str]:
     yield f"  {report['ready']} of {report['servers']} servers are ready"
     for server in report["failing"]:
         yield paper.fill(f"error: {server['name']}: {server['reason']}", "  ")
-        yield from (paper.fill(line, "    ") for line in server["stderr"])
+        words = beside(server["stderr"], server["reason"])
+        yield from (paper.fill(line, "    ") for line in words)
     for name in report["starting"]:
         slow = f"note: {name}: still starting after {report['waited']:g} s"
         yield paper.fill(f"{slow}; `--wait SECONDS` waits longer", "  ")

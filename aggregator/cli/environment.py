@@ -30,6 +30,10 @@ CLEAR = "\x1b[H\x1b[2J"
 _CODES: Mapping[Colour, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 
 
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "": False}
+"""What can be answered to a question; whoever types nothing agrees to nothing."""
+
+
 class ExitStatus(IntEnum):
     """What a command tells the shell."""
 
@@ -155,11 +159,16 @@ class Environment:
         self._tell("warning:", "yellow", text)
 
     def agrees(self, question: str) -> bool:
-        """Ask a person, where somebody can answer; anything but a yes is a no.
+        """Ask a person, where somebody can answer, until it is a yes or a no.
 
         Raises:
             CommandError: There is nobody to ask.
         """
+        while (answer := self._answer(question)) not in _ANSWERS:
+            self.note("Answer `y` or `n`")
+        return _ANSWERS[answer]
+
+    def _answer(self, question: str) -> str:
         is_asked = _is_awaited(self.stdin)
         if is_asked:
             self.note(f"{question} [y/N] ", end="")
@@ -169,7 +178,7 @@ class Environment:
                 self.note("")
             why = "nothing was answered" if self.stdin.isatty() else "there is nobody to ask"
             raise CommandError(f"nothing was changed, as {why}", "Repeat the command with `--yes`")
-        return answer.strip().lower() in {"y", "yes"}
+        return answer.strip().lower()
 
     def read_line(self) -> str:
         """Return what a person types, with its end; nothing when nobody will type any more."""

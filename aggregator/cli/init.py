@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aggregator.cli import install
 from aggregator.cli.clients.changes import make, show
-from aggregator.cli.clients.foreign import foreign_servers
+from aggregator.cli.clients.foreign import foreign_servers, read_tree
 from aggregator.cli.clients.location import ClientFile
 from aggregator.cli.clients.plan import Plan, plan_import
 from aggregator.cli.clients.registrations import registrations
@@ -27,24 +27,42 @@ Found = tuple[ClientFile, list[str]]
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Make the file, and offer to register it in the clients that there are."""
+    done: list[str] = []
+    try:
+        return _run(options, environment, done)
+    except KeyboardInterrupt:
+        what = f"Written so far: {', '.join(done)}" if done else "Nothing was written"
+        next_step = f"; `aggregator install CLIENT{place(options)}` registers it in a client"
+        environment.note(f"\n{what}{next_step if done else ''}")
+        raise
+
+
+def _run(options: argparse.Namespace, environment: Environment, done: list[str]) -> ExitStatus:
+    """Do it, and note what has been written."""
     target = _target(options, environment)
     there = place(options)
     found = [] if options.sources else list(_found(environment))
     files = _chosen(found, options, environment)
     plan = _plan(files, target, environment)
+    if not plan.changes:
+        raise _there_already(target, there)
     tell(plan, environment)
     show(plan.changes, plan.secrets, environment)
     if not options.yes and not environment.agrees(f"Write `{environment.known_as(target)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
     make(plan.changes)
+    done.extend(f"`{environment.known_as(change.path)}`" for change in plan.changes)
     environment.note(
         f"Wrote `{environment.known_as(target)}`; `aggregator add{there}` adds a server to it"
     )
-    if options.yes and found:
+    if options.yes:
         _tell_left(found, _into(there), environment)
-    registered = [] if options.yes else list(_register(files, target, environment))
-    if not registered:
+    is_registered = False
+    for client in () if options.yes else _register(files, target, environment):
+        is_registered = True
+        done.append(f"the registration in {client.title}")
+    if not is_registered:
         environment.note(f"`aggregator install CLIENT{there}` lets a client use what is in it")
     return ExitStatus.FINE
 
@@ -53,7 +71,7 @@ def _target(options: argparse.Namespace, environment: Environment) -> Path:
     """Return the file to make.
 
     Raises:
-        CommandError: It is there, or is a directory.
+        CommandError: It is there and has servers, or is a directory.
     """
     given = options.config or environment.variables.get(CONFIG_VARIABLE)
     chosen = environment.directory / Path(given).expanduser() if given else None
@@ -61,14 +79,22 @@ def _target(options: argparse.Namespace, environment: Environment) -> Path:
     if target.is_dir():
         hint = f"Name the file to make in it, such as `{target / DEFAULT_CONFIG}`"
         raise CommandError(f"`{target}` is a directory", hint)
-    if target.exists():
-        there = place(options)
-        raise CommandError(
-            f"`{target}` is there already",
-            f"`aggregator add{there}` and `aggregator import{_into(there)}` add to it; "
-            "`--config FILE` makes another",
-        )
+    if target.exists() and _has_servers(target):
+        raise _there_already(target, place(options))
     return target
+
+
+def _has_servers(target: Path) -> bool:
+    tree = read_tree(target)
+    return bool(tree.get("servers")) or "mcpServers" in tree
+
+
+def _there_already(target: Path, there: str) -> CommandError:
+    return CommandError(
+        f"`{target}` is there already",
+        f"`aggregator add{there}` and `aggregator import{_into(there)}` add to it; "
+        "`--config FILE` makes another",
+    )
 
 
 def _into(there: str) -> str:
@@ -78,9 +104,13 @@ def _into(there: str) -> str:
 
 def _found(environment: Environment) -> Iterator[Found]:
     """Yield the files of clients that have servers to take over, and what these are called."""
+    seen = set[tuple[Path, tuple[str, ...]]]()
     for client in INSTALLABLE:
         for file in readable(client, environment):
-            if names := [each.name for each in foreign_servers(file, environment)]:
+            # At home, the file of the project is the person's own.
+            is_new = (file.path, file.keys) not in seen
+            seen.add((file.path, file.keys))
+            if is_new and (names := [each.name for each in foreign_servers(file, environment)]):
                 yield file, names
 
 
@@ -92,37 +122,38 @@ def _chosen(
     Raises:
         CommandError: There is nobody to ask; what could be done is shown.
     """
-    if options.sources or options.yes:
+    if options.sources:
         return [each for source in options.sources for each in files_of(source, environment)]
+    if options.yes:
+        return _own(found)
     try:
         return [
             file for file, names in found if environment.agrees(f"Take over {_of(file, names)}?")
         ]
     except CommandError as error:
-        plan = _plan([file for file, _ in found], _target(options, environment), environment)
+        plan = _plan(_own(found), _target(options, environment), environment)
         tell(plan, environment)
         show(plan.changes, plan.secrets, environment)
-        there = place(options)
-        sources = "".join(f" --from {name}" for name in _clients(found))
-        hint = (
-            f"`aggregator init{there}{sources} --yes` does that; "
-            f"`aggregator init{there} --yes` makes a file without servers"
-        )
+        hint = f"`aggregator init{place(options)} --yes` does what is shown"
         raise CommandError(str(error), hint) from None
 
 
-def _clients(found: Iterable[Found]) -> list[str]:
-    return list(dict.fromkeys(file.client.name for file, _ in found if file.client))
+def _own(found: Iterable[Found]) -> list[ClientFile]:
+    """Return the files that a person has for themselves.
+
+    What lies in the directory may be anybody's, so its programs are taken only if that is agreed.
+    """
+    return [file for file, _ in found if not file.of_project]
 
 
 def _tell_left(found: Sequence[Found], into: str, environment: Environment) -> None:
     """Say what was not taken over, as nobody was asked, and what takes it over now."""
-    left = "; ".join(_of(file, names) for file, names in found)
-    one = f", and `aggregator import {_clients(found)[0]}{into}` those of one client"
-    environment.note(
-        f"Left out: {left}\n`aggregator import{into}` takes over all of them"
-        f"{one if len(_clients(found)) > 1 else ''}"
-    )
+    left = "; ".join(_of(file, names) for file, names in found if file.of_project)
+    if left:
+        environment.note(
+            f"Left out, as it comes with this directory: {left}\n"
+            f"`aggregator import{into}` takes that over too"
+        )
 
 
 def _of(file: ClientFile, names: Sequence[str]) -> str:
@@ -139,7 +170,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _plan(files: Iterable[ClientFile], target: Path, environment: Environment) -> Plan:
     servers = [each for file in files for each in foreign_servers(file, environment)]
-    return plan_import(servers, target, environment, is_needed=True)
+    return plan_import(servers, target, environment, is_needed=not target.exists())
 
 
 def _register(

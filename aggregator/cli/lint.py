@@ -25,6 +25,8 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
 
 _LAUNCHERS: Mapping[str, str] = {"npx": "npm", "bunx": "npm", "uvx": "PyPI", "pipx": "PyPI"}
 """Programs that fetch what they run, and from where."""
+_MARKS: Mapping[str, str] = {"npm": "@", "PyPI": "=="}
+"""What stands there between a package and its version."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -114,7 +116,10 @@ def _doubts(server: ServerConfig) -> Iterator[str]:
     """Yield what works but may not be meant."""
     if unpinned(server.command or "", server.args):
         source = _LAUNCHERS.get(Path(server.command or "").stem, "its registry")
-        yield f"whatever version is newest on {source} is run; name one in `args`"
+        yield (
+            f"no version is pinned, so the newest on {source} is run; "
+            f"write `PACKAGE{_MARKS.get(source, ':')}VERSION` in `args`"
+        )
     if server.url and _is_readable_on_the_way(server.url) and server.headers:
         yield "headers are sent over plain HTTP, for anyone on the way to read"
 

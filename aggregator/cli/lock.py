@@ -14,12 +14,14 @@ from aggregator.cli.locking import (
     ask,
     begin,
     brought,
+    compared_of,
     differences,
     pinned,
     place_of,
     read_lock,
     refuse_unpinned,
     rewrite,
+    tell_absent,
     tell_altered,
     write_lock,
 )
@@ -78,7 +80,7 @@ def _write(
         environment.say(as_json(_document(found, offered)))
     elif found:
         environment.say(_table(found, known, offered, environment))
-    _tell_absent(offered, environment, known)
+    tell_absent(offered, environment, known)
     for name in (each for each in known if each in config.servers and each not in lock):
         environment.note(f"`{name}` is left out from now on: it has `pin: false`")
     tools = counted(sum(len(each.tools) for each in lock.values()), "tool")
@@ -110,8 +112,12 @@ def _check(
         environment.say(as_json(_document(found, offered)))
     elif found:
         environment.say(_table(found, lock, offered, environment))
-    _tell_absent(offered, environment, None)
-    if _is_drift(found):
+    tell_absent(offered, environment)
+    differing = sum(_is_drift({name: drifts}) for name, drifts in found.items())
+    if offered.absent or differing:
+        how = f"differences in {differing}" if differing else "no difference"
+        environment.note(f"{compared_of(offered)}, {how}")
+    if differing:
         name, what = "NAME", "a tool or a server"
         if len(found) == 1:
             name, what = next(iter(found)), "what it offers now"
@@ -148,7 +154,7 @@ def _diff(
         for server, drift in _each(found)
         if _is_meant(subject, server, drift, offered)
     ]
-    _tell_absent(offered, environment, None)
+    tell_absent(offered, environment)
     if pages:
         environment.say("\n\n".join(pages))
     elif subject and not _is_known(subject, lock, offered):
@@ -227,13 +233,6 @@ def _document(found: Found, offered: Offered) -> dict[str, object]:
         ],
         "absent": [{"server": name, "reason": why} for name, why in offered.absent.items()],
     }
-
-
-def _tell_absent(offered: Offered, environment: Environment, known: Lock | None) -> None:
-    for name, reason in offered.absent.items():
-        kept = "" if known is None else "; what was known of it is kept"
-        rest = kept if known is None or name in known else "; nothing is written of it"
-        environment.warn(f"`{name}` is not there: {reason}{rest}")
 
 
 def _merge(base: Path, ours: Path, theirs: Path, environment: Environment) -> ExitStatus:

@@ -186,6 +186,19 @@ def differences(config: Config, lock: Lock, offered: Offered) -> dict[ServerName
     return {name: each for name, each in sorted(found.items()) if each}
 
 
+def tell_absent(offered: Offered, environment: Environment, kept: Collection[str] = ()) -> None:
+    """Warn of servers that are not there; of those in the file, what it says may be kept."""
+    for name, reason in offered.absent.items():
+        rest = "; what was known of it is kept" if name in kept else ""
+        environment.warn(f"`{name}` is not there: {reason}{rest}")
+
+
+def compared_of(offered: Offered) -> str:
+    """Say how many servers could be held against the file."""
+    there = len(offered.records)
+    return f"{there} of {counted(there + len(offered.absent), 'server')} compared"
+
+
 def brought(found: Collection[Drift]) -> str:
     """Say how much a server brings of which nothing was written down."""
     tools = sum(bool(each.tool) for each in found)

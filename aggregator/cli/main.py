@@ -74,7 +74,10 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
             f"Write it behind: `aggregator COMMAND {first} …`",
             ExitStatus.USAGE,
         )
-    options, rest = make_parser(environment, arguments).parse_known_args(arguments or [first])
+    # argparse forgets it.
+    noted = argparse.Namespace(behind_dashes="--" in arguments)
+    parser = make_parser(environment, arguments)
+    options, rest = parser.parse_known_args(arguments or [first], noted)
     if rest:
         _gather(options, rest)
     return options
@@ -96,10 +99,20 @@ def _gather(options: argparse.Namespace, rest: list[str]) -> None:
         return
     words = _WORDS.get(options.command)
     if words is None or is_strange:
-        raise CommandError(
-            f"unrecognized arguments: {' '.join(rest)}", _meant(options, rest), ExitStatus.USAGE
-        )
+        hint = _meant(options, rest)
+        if (behind := _behind(options)) is not None:
+            is_slip = hint.startswith("Did you mean")
+            hint = f"{hint} {behind}" if is_slip else behind
+        raise CommandError(f"unrecognized arguments: {' '.join(rest)}", hint, ExitStatus.USAGE)
     getattr(options, words).extend(rest)
+
+
+def _behind(options: argparse.Namespace) -> str | None:
+    """Say where a program to be added is written, if its options were taken for ours."""
+    if options.command != "add" or options.behind_dashes or "://" in options.target[0]:
+        return None
+    name, program = map(shlex.quote, (options.name, options.target[0]))
+    return f"A program is written behind `--`: `aggregator add {name} -- {program} …`"
 
 
 def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:

@@ -43,6 +43,7 @@ def start(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         token,
         stats=stats_of(config, environment),
         shows_arguments=options.show_arguments,
+        has_no_auth=False,
     )
 
     def show(listener: Listener) -> None:

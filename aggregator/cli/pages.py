@@ -6,6 +6,7 @@ from typing import Any
 
 from aggregator.basics.glyphs import clean, escaped, on_its_lines, on_one_line
 from aggregator.cli.paper import READABLE, Colour, Paper, fill, width_of
+from aggregator.downstream.transport import NOISE
 
 LEAST_ROOM = 20
 """Columns that text in the last column needs to be read there."""
@@ -325,6 +326,16 @@ def why_not(server: dict[str, Any], within: float | None = None) -> str:
     if server["reason"]:
         return on_one_line(server["reason"])
     return "still starting" if within is None else f"it was not ready within {within:g} s"
+
+
+def beside(words: Sequence[str], reason: str) -> list[str]:
+    """Return the lines that a server wrote last and that its reason does not repeat."""
+    return [each for each in words if not _is_idle(each.removeprefix(NOISE), reason)]
+
+
+def _is_idle(words: str, reason: str) -> bool:
+    """Return whether a line adds nothing to a reason."""
+    return words.strip() in reason or words.startswith("npm notice")
 
 
 def counted(number: int, what: str) -> str:

@@ -107,10 +107,21 @@ class _Progress:
             self._line.clear()
             return
         shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if names[4:] else "")
-        done = len(servers) - len(names)
         # A narrow terminal shows the beginning, which is how far it is.
-        of_all = f"{done} of {len(servers)} started; " if servers[1:] else ""
-        self._line.show(f"{seconds:.0f} s: {of_all}starting {shown}")
+        self._line.show(f"{seconds:.0f} s: {_counted(servers)}starting {shown}")
+
+
+def _counted(servers: Sequence[Server]) -> str:
+    """Say how many of several servers have started, and how many will not."""
+    if not servers[1:]:
+        return ""
+    states = [each["state"] for each in servers if not is_starting(each)]
+    started = sum(state in ("ready", "idle") for state in states)
+    failed, closed = states.count("failed") + states.count("pending"), states.count("needs login")
+    parts = [f"{started} of {len(servers)} started"]
+    parts += [f"{failed} failed"] if failed else []
+    parts += [f"{closed} without a login"] if closed else []
+    return f"{', '.join(parts)}; "
 
 
 def _line(server: Server, seconds: float) -> str:

@@ -97,7 +97,7 @@ def _page(found: Tally, idle: Sequence[Unused], options: argparse.Namespace, pap
 def _sums(found: Tally) -> Iterator[str]:
     begun = time.strftime("%Y-%m-%d", time.localtime(found.first))
     tools, servers = counted(len(found.tools), "tool"), counted(len(found.servers), "server")
-    unknown = f", {found.unknown:,} of them of no known tool" if found.unknown else ""
+    unknown = f", {found.unknown:,} to unknown tools" if found.unknown else ""
     yield f"Since {begun}: {counted(found.calls, 'call')} of {tools} on {servers}{unknown}, " + (
         counted(found.errors, "error") if found.errors else "no errors"
     )
@@ -116,13 +116,14 @@ def _sums(found: Tally) -> Iterator[str]:
 
 def _saved(found: Tally) -> str:
     saved = found.lists.tokens
-    relation = "shorter" if saved >= 0 else "longer"
+    relation = "fewer" if saved >= 0 else "more"
     cost = rounded(found.searches.tokens)
     partial = found.lists.partial
-    part = f" ({partial:,} served while servers were missing)" if partial else ""
+    part = f" ({partial:,} of them while servers were missing)" if partial else ""
     return (
-        f"{counted(found.lists.weighed, 'list')}{part}: about {rounded(abs(saved))} tokens "
-        f"{relation} than with every tool that was known; searches cost about {cost}"
+        f"{counted(found.lists.weighed, 'list')} of tools sent{part}: about "
+        f"{rounded(abs(saved))} tokens {relation} than with all known tools in each; "
+        f"searches cost about {cost} tokens"
     )
 
 

@@ -23,7 +23,10 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         hubs = [each.report or {"process": each.process, "fleets": None} for each in found]
         environment.say(as_json({"hubs": hubs}))
     elif not found:
-        environment.tell("No hub is running; the first `aggregator serve --shared` starts one")
+        environment.tell(
+            "Nothing is shared now: no background process is running; "
+            "the first `aggregator serve --shared` starts one"
+        )
     for each in () if options.json else found:
         environment.tell("\n".join(_told(each)))
     return ExitStatus.FINE

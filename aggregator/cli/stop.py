@@ -21,5 +21,5 @@ def run(_options: argparse.Namespace, environment: Environment) -> ExitStatus:
             )
         environment.say(f"The hub in process {process} has ended")
     if not told:
-        environment.say("No hub is running")
+        environment.say("Nothing is shared now: no background process is running")
     return ExitStatus.FINE

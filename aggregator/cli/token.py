@@ -54,8 +54,8 @@ def _add(ring: Ring, options: argparse.Namespace, environment: Environment) -> E
     environment.say(token)
     sees = f"sees what the profile `{options.profile}` shows" if options.profile else "sees all"
     environment.note(
-        f"That is the token of `{name}`, which {sees}; it is not shown again, and nobody here "
-        "knows it from now on"
+        f"That is the token of `{name}`, which {sees}. It is shown only now; only a digest of it "
+        "is kept"
     )
     return ExitStatus.FINE
 
@@ -76,7 +76,9 @@ def _list(ring: Ring, options: argparse.Namespace, environment: Environment) -> 
         facts = [_facts(each, now) for each in tokens]
         environment.say(as_json({"tokens": facts}))
     elif not tokens:
-        environment.tell("There are no tokens but the door's own; `aggregator token add NAME`")
+        environment.tell(
+            "There are no tokens besides the server's own; `aggregator token add NAME` makes one"
+        )
     else:
         rows = [
             [each.name, each.profile or "", _day(each.made), _end(each, now)] for each in tokens

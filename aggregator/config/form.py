@@ -21,7 +21,6 @@ from aggregator.config.names_form import NamesForm, told_apart
 from aggregator.config.notation import (
     AllOrSome,
     Duration,
-    Globs,
     Headers,
     Hint,
     IdleTime,
@@ -31,6 +30,7 @@ from aggregator.config.notation import (
     Renamed,
     ResultTokens,
     Size,
+    ToolGlobs,
     Variables,
 )
 from aggregator.config.profile_form import NamedProfile, ProfileName
@@ -49,11 +49,13 @@ SECTIONS = ("servers", "mcpServers")
 class ToolsForm(BaseForm):
     """Which tools of a server may be seen and called, and corrections to them."""
 
-    allow: Globs = Field(("*",), description="Names or globs of the tools to offer.")
-    deny: Globs = Field((), description="Names or globs of tools never to offer; wins over allow.")
+    allow: ToolGlobs = Field(("*",), description="Names or globs of the tools to offer.")
+    deny: ToolGlobs = Field(
+        (), description="Names or globs of tools never to offer; wins over allow."
+    )
     rename: Renamed = Field({}, description="Another name for a tool.")
     describe: dict[str, str] = Field({}, description="Another description of a tool.")
-    read_only: Globs = Field(
+    read_only: ToolGlobs = Field(
         (), description="Names or globs of tools that are read-only, whatever the server says."
     )
 

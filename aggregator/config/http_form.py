@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from aggregator.config.base_form import BaseForm, Seldom, Words, problem
 from aggregator.config.http import SCOPE, AccessRule, CallLimits, Http, Issuer, Replicas
-from aggregator.config.notation import Globs
+from aggregator.config.notation import Globs, ToolGlobs
 from aggregator.config.profile import Profile
 from aggregator.config.quantities import address_fault, is_http, is_store
 from aggregator.config.rules import EVERYTHING
@@ -62,8 +62,8 @@ class AccessForm(BaseForm):
     )
     profile: str | None = Field(None, description="The profile to show.")
     servers: Globs | None = Field(None, description="The servers it shows, as in a profile.")
-    allow: Globs | None = Field(None, description="The tools it shows, as in a profile.")
-    deny: Globs = Field((), description="Tools it does not show, whatever `allow` says.")
+    allow: ToolGlobs | None = Field(None, description="The tools it shows, as in a profile.")
+    deny: ToolGlobs = Field((), description="Tools it does not show, whatever `allow` says.")
     read_only: bool = Field(
         False, description="Whether it shows only tools that are known to change nothing."
     )

@@ -19,6 +19,7 @@ from aggregator.config.values import ServerType
 from aggregator.names import plain_name
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _LONGEST = 24 * 3600.0
 _LARGEST = 1 << 30
 
@@ -88,11 +89,25 @@ def _joined(value: object) -> object:
 def _all_or_some(value: object) -> object:
     """Read `true` and `false` as such, anything else as one or more globs."""
     if isinstance(value, str):
-        return SWITCH.get(value.lower(), (value,))
+        switch = SWITCH.get(value.lower())
+        return (_name(value, "`true`, or "),) if switch is None else switch
     globs = _texts(value)
     if globs is None:
         raise problem("must be `true`, or a list of names or globs")
     return globs
+
+
+def _one_or_several(value: object) -> object:
+    return _name(value) if isinstance(value, str) else value
+
+
+def _name(value: str, other: str = "") -> str:
+    """Refuse what no tool is called that stands alone; whatever one is called can be in a list."""
+    if _NUMBER.fullmatch(value):
+        raise problem(f"must be {other}a list of names or globs, and not a number")
+    if any(map(str.isspace, value)):
+        raise problem(f"must be {other}a list of names or globs, such as `[get_note, search_*]`")
+    return value
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
@@ -148,6 +163,7 @@ ResultTokens = Annotated[
     int, BeforeValidator(_result_tokens), WithJsonSchema({"type": ["integer", "boolean"]})
 ]
 Globs = Annotated[Words, AfterValidator(_globs)]
+ToolGlobs = Annotated[Globs, BeforeValidator(_one_or_several)]
 Mode = Annotated[
     ToolSearchMode, BeforeValidator(_mode), WithJsonSchema({"type": ["string", "boolean"]})
 ]

@@ -10,7 +10,7 @@ from aggregator.config import settings
 from aggregator.config.base_form import BaseForm, Kinds, Seldom, Words, problem
 from aggregator.config.http_form import MAX_IN_FLIGHT, MAX_PER_MINUTE
 from aggregator.config.mode import ToolSearchMode
-from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens
+from aggregator.config.notation import AllOrSome, Globs, Mode, ResultTokens, ToolGlobs
 from aggregator.config.profile import Profile
 from aggregator.config.rules import EVERYTHING
 
@@ -38,10 +38,10 @@ class ProfileForm(BaseForm):
 
     description: str = Field("", description="What the profile is for, in one line for people.")
     servers: Globs = Field(EVERYTHING, description="The servers it shows: names or globs.")
-    allow: Globs = Field(
+    allow: ToolGlobs = Field(
         EVERYTHING, description="The tools and prompts it shows: names or globs, as under `tools`."
     )
-    deny: Globs = Field(
+    deny: ToolGlobs = Field(
         (), description="Tools and prompts it does not show, whatever `allow` says."
     )
     read_only: bool = Field(

@@ -95,7 +95,7 @@ def draft(entry: Entry, source: Source, variables: Mapping[str, str], held: Held
     problem = problem or _missing_variables(expansion, held)
     if problem is None:
         _check_transport(form, entry, source)
-        problem = _header_problem(form.headers)
+        problem = _header_problem(form.headers, data.get("headers"), expansion)
     secrets = {name: value for name, value in expansion.used.items() if is_secret(name, value)}
     secrets |= held.referred_to(dict(entry.data))
     return Draft(entry, form, own, secrets, problem and Redaction(secrets.items())(problem))
@@ -216,10 +216,13 @@ def _missing_variables(expansion: Expansion, held: Held) -> str | None:
     )
 
 
-def _header_problem(headers: Mapping[str, str]) -> str | None:
+def _header_problem(headers: Mapping[str, str], written: Value, expansion: Expansion) -> str | None:
     """Say which header cannot be sent, and why; its value is often a secret, and is not told."""
     for name, value in headers.items():
         if fault := header_fault(value):
+            text = written.get(name) if isinstance(written, dict) else None
+            if empty := expansion.empty_in(text):
+                return f"the variable `{empty[0]}` is empty, and its header `{name}` needs it"
             return f"its header `{name}` {fault}: look at the value, or the variable it comes from"
     return None
 

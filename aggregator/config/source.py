@@ -104,7 +104,7 @@ def read_text(
     """
     raw = _read_bytes(path, environ, deadline)
     if len(raw) > MAX_CHARACTERS:
-        raise ConfigError(str(path), "is larger than 1 MiB")
+        raise ConfigError(str(path), "is larger than 1 MiB", is_of_file=True)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -118,18 +118,25 @@ def _read_bytes(path: Path, environ: Mapping[str, str], deadline: float | None) 
     try:
         return read_within(path, MAX_CHARACTERS, deadline)
     except FileNotFoundError:
-        hint = (
-            f"`aggregator init{_place(path, environ)}` makes one for you; `--config` names another"
-        )
-        raise ConfigError(str(path), "does not exist", hint=hint) from None
+        makes = f"`aggregator init{_place(path, environ)}` makes one for you"
+        is_named = _is_named(path, environ.get(CONFIG_VARIABLE) or "")
+        other = f"`{CONFIG_VARIABLE}` names this file" if is_named else "`--config` names another"
+        hint = f"{makes}; {other}"
+        raise ConfigError(str(path), "does not exist", hint=hint, is_of_file=True) from None
     except IsADirectoryError:
         hint = "Name the file in it, such as `servers.yaml`"
-        raise ConfigError(str(path), "is a directory", hint=hint) from None
+        raise ConfigError(str(path), "is a directory", hint=hint, is_of_file=True) from None
     except OSError as error:
         reason = in_words(error)
-        raise ConfigError(str(path), f"cannot be read: {reason}") from None
+        raise ConfigError(str(path), f"cannot be read: {reason}", is_of_file=True) from None
     except ValueError:
         raise ConfigError(repr(str(path)), "is not a path") from None
+
+
+def _is_named(path: Path, named: str) -> bool:
+    """Return whether a file is the one that the environment names, from wherever that counts."""
+    parts = Path(named).expanduser().parts
+    return bool(parts) and path.parts[-len(parts) :] == parts
 
 
 def _place(path: Path, environ: Mapping[str, str]) -> str:

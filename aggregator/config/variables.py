@@ -71,6 +71,12 @@ class Expansion:
             return {key: self.expand(item, (*location, key)) for key, item in value.items()}
         return value
 
+    def empty_in(self, value: Value) -> list[str]:
+        """Return the variables in a value that are set to nothing."""
+        own = Expansion(self.variables, self.dialect)
+        own.expand(value, ())
+        return [name for name, each in own.used.items() if not each]
+
     def _text(self, text: str, location: Location) -> str:
         try:
             return expand(text, self.variables, self.dialect, used=self.used)

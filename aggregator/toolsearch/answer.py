@@ -293,6 +293,7 @@ def _login_lines(found: Found, view: View, matter: Collection[ServerName]) -> It
     wanting = [each for each in failed(view) if each.login and each.name in matter]
     if found.matches and len(matter) == len(view.catalog.servers):
         yield from map(_brief_login, wanting[:MAX_BRIEFLY])
+        yield from _and_more(len(wanting) - MAX_BRIEFLY, "need their user to log in")
         return
     ours = {each.server: each for each in view.catalog.logins}
     for each in wanting[:MAX_REASONS]:
@@ -301,6 +302,7 @@ def _login_lines(found: Found, view: View, matter: Collection[ServerName]) -> It
             f"{each.name} needs its user to log in, so its tools are not here. "
             f"{asking} them to run: {each.login}"
         )
+    yield from _and_more(len(wanting) - MAX_REASONS, "need their user to log in")
 
 
 def _brief_login(server: Unready) -> str:
@@ -322,6 +324,7 @@ def _withheld_lines(found: Found, view: View, matter: Collection[ServerName]) ->
             f"{number} of {name} withheld, not being as approved: only your user can allow that, "
             f"with `{view.approving(name)}`."
         )
+    yield from _and_more(len(told) - MAX_REASONS, "have tools that are withheld")
 
 
 def _asking(entry: ToolEntry, view: View) -> str:
@@ -339,11 +342,22 @@ def _reasons(found: Found, view: View, matter: Collection[ServerName]) -> Iterat
     coming = [each for each in pending(view) if each.name in matter]
     # What was found is what was asked for, mostly; and it is said in each answer.
     most, limit = (MAX_BRIEFLY, MAX_REASON) if found.matches else (MAX_REASONS, MAX_ADVICE)
-    told = [each for each in (*coming, *lost[:most]) if each.reason]
+    # Those that are lost come first: a person can mend them, while others are tried again.
+    known = [each for each in (*lost, *coming) if each.reason]
+    told = [each for each in (*lost[:most], *coming) if each.reason][:MAX_REASONS]
     if told and not found.matches:
         yield FRAME
-    for each in told[:MAX_REASONS]:
+    for each in told:
         yield f"{each.name} | {in_clauses(each.reason or '', limit)}"
+    yield from _and_more(
+        len(known) - len(told), "are not connected: your user can run `aggregator check`"
+    )
+
+
+def _and_more(number: int, what: str) -> Iterator[str]:
+    """Say that something holds for more servers than were told."""
+    if number > 0:
+        yield f"And {number:,} more {what}."
 
 
 def _has_reasons(view: View) -> bool:

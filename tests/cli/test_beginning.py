@@ -2,11 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import yaml
 
+from aggregator.cli import main
 from aggregator.cli.environment import ExitStatus
 from aggregator.config import load_config
 from aggregator.names import ServerName
@@ -100,8 +103,6 @@ def test_whom_nobody_can_ask_about_is_not_registered(shell: Shell) -> None:
 
 
 def test_a_file_without_servers_can_be_used_and_added_to(shell: Shell) -> None:
-    shell.give("cursor")
-
     ran = shell.run("init", "--yes")
 
     assert ran.status is ExitStatus.FINE, ran.err
@@ -109,6 +110,66 @@ def test_a_file_without_servers_can_be_used_and_added_to(shell: Shell) -> None:
     add(shell, "fetch", "--", "uvx", "mcp-server-fetch")
     assert servers(own(shell)) == {"fetch": {"command": "uvx", "args": ["mcp-server-fetch"]}}
     assert "# What else there is" in own(shell).read_text(encoding="utf-8")
+
+
+def test_without_questions_all_that_a_person_has_is_taken_over(shell: Shell) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    client = shell.file_of("cursor").path
+    client.parent.mkdir(parents=True)
+    entry = {"url": "https://a.example/mcp", "headers": {"Authorization": f"Bearer {secret}"}}
+    client.write_text(json.dumps({"mcpServers": {"gh": entry}}), encoding="utf-8")
+    zed = shell.give("zed")
+    before = client.read_bytes(), zed.read_bytes()
+
+    ran = shell.run("init", "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert next(iter(servers(own(shell)))) == "gh"
+    assert "tracker" in servers(own(shell))
+    assert secret not in own(shell).read_text(encoding="utf-8") + ran.out + ran.err
+    assert secret in own(shell).with_name(".env").read_text(encoding="utf-8")
+    assert "`aggregator install CLIENT`" in ran.err
+    assert (client.read_bytes(), zed.read_bytes()) == before
+
+
+def test_what_comes_with_a_directory_is_taken_over_only_if_that_is_agreed(shell: Shell) -> None:
+    path = shell.file_of("cursor", "project").path
+    path.parent.mkdir(parents=True)
+    path.write_text('{"mcpServers": {"theirs": {"command": "run-me"}}}', encoding="utf-8")
+    shell.give("zed")
+
+    ran = shell.run("init", "--config", "own.yaml", "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "theirs" not in servers(shell.project / "own.yaml")
+    assert f"Left out, as it comes with this directory: `theirs` of Cursor (`{path}`)" in ran.err
+    assert "`aggregator import --into own.yaml` takes that over too" in ran.err
+    assert shell.run("import", "--into", "own.yaml", "--yes").status is ExitStatus.FINE
+    assert "theirs" in servers(shell.project / "own.yaml")
+
+
+def test_at_home_nobody_is_taken_for_somebody_else(shell: Shell) -> None:
+    shell.give("cursor")
+    shell.project = shell.home
+
+    ran = shell.run("init", "--yes")
+
+    assert "tracker" in servers(own(shell))
+    assert "Left out" not in ran.err
+    assert "already" not in ran.err
+
+
+def test_a_file_that_has_no_servers_yet_gets_them(shell: Shell) -> None:
+    shell.run("init", "--yes")
+    shell.give("cursor")
+
+    ran = shell.run("init", "--from", "cursor", "--yes")
+    again = shell.run("init", "--from", "cursor", "--yes")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "tracker" in servers(own(shell))
+    assert again.status is ExitStatus.ERROR
+    assert f"`{own(shell)}` is there already" in again.err
 
 
 def test_without_anybody_to_ask_the_plan_is_shown_with_the_command_for_it(shell: Shell) -> None:
@@ -122,24 +183,8 @@ def test_without_anybody_to_ask_the_plan_is_shown_with_the_command_for_it(shell:
     assert "`tracker` from Cursor" in ran.err
     assert "+  tracker:" in ran.out
     assert "nothing was changed, as there is nobody to ask" in ran.err
-    assert "hint: `aggregator init --from cursor --from zed --yes` does that" in ran.err
-    assert shell.run("init", "--from", "cursor", "--from", "zed", "--yes").out == ran.out
-
-
-def test_what_is_left_out_without_a_question_is_named(shell: Shell) -> None:
-    shell.give("cursor")
-    shell.give("zed")
-
-    ran = shell.run("init", "--config", "own.yaml", "--yes")
-
-    assert ran.status is ExitStatus.FINE, ran.err
-    assert "`tracker` of Cursor" in ran.err
-    assert "`aggregator import --into own.yaml` takes over all of them" in ran.err
-    assert "`aggregator import cursor --into own.yaml` those of one client" in ran.err
-    assert shell.run("import", "--into", "own.yaml", "--yes").status is ExitStatus.FINE
-    assert "tracker" in servers(shell.project / "own.yaml")
-    named = shell.run("init", "--from", "cursor", "--yes")
-    assert "Left out" not in named.err
+    assert "hint: `aggregator init --yes` does what is shown" in ran.err
+    assert shell.run("init", "--yes").out == ran.out
 
 
 def test_several_servers_are_removed_or_none(shell: Shell) -> None:
@@ -171,6 +216,46 @@ def test_a_file_that_is_there_is_not_made_again(shell: Shell) -> None:
     assert ran.status is ExitStatus.ERROR
     assert f"`{path}` is there already" in ran.err
     assert path.read_text(encoding="utf-8") == COMMENTED
+
+
+def test_an_answer_that_is_neither_yes_nor_no_is_asked_for_again(shell: Shell) -> None:
+    ran = shell.run("init", typed="maybe\nY\n")
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert ran.err.count("Answer `y` or `n`") == 1
+    assert own(shell).exists()
+    assert shell.run("init", "--config", "x.yaml", typed="\n").status is ExitStatus.ERROR
+
+
+class Impatient(StringIO):
+    """What a person types who interrupts the next question."""
+
+    def readline(self, size: int | None = -1, /) -> str:
+        if not (line := super().readline(-1 if size is None else size)):
+            raise KeyboardInterrupt
+        return line
+
+
+@pytest.mark.parametrize(
+    ("typed", "done"),
+    [
+        ("y\n", "Nothing was written"),
+        ("y\ny\n", "Written so far: `OWN`; `aggregator install CLIENT` registers it"),
+        ("y\ny\ny\n", "Written so far: `OWN`, the registration in Cursor; `aggregator install"),
+    ],
+)
+def test_whoever_interrupts_is_told_what_is_written(shell: Shell, typed: str, done: str) -> None:
+    shell.give("cursor")
+    shell.file_of("zed").path.parent.mkdir(parents=True)
+    shell.file_of("zed").path.write_text("{}", encoding="utf-8")
+    err = StringIO()
+    person = replace(shell.environment(StringIO(), err), stdin=Impatient(typed))
+
+    status = main(["init"], person)
+
+    assert status is ExitStatus.INTERRUPTED
+    assert done.replace("OWN", str(own(shell))) in err.getvalue()
+    assert own(shell).exists() == ("Written" in done)
 
 
 def test_a_no_makes_nothing(shell: Shell) -> None:
@@ -412,6 +497,16 @@ def test_a_program_that_is_named_from_here_starts_here(shell: Shell) -> None:
         ("add x", "needs `URL or -- COMMAND`"),
         ("add x,y -- z", "`x,y` is not allowed as a name"),
         ("add x ftp://a.example", "hint: It must begin with `https://`"),
+        ("add x http:/bad", "Did you mean `http://bad`?"),
+        ("add x localhost:9/mcp", "Did you mean `http://localhost:9/mcp`?"),
+        ("add x 127.0.0.1:9", "Did you mean `http://127.0.0.1:9`?"),
+        ("add x box:9/mcp", "Did you mean `https://box:9/mcp`?"),
+        ("add x a.example/mcp", "Did you mean `https://a.example/mcp`?"),
+        ("add x https:/me:hunter2@b", "error: what is given is not an address"),
+        ("add x https://a.example/mcp extra args", "`extra`, `args` are too many"),
+        ("add x -t sse -- y", "hint: An address begins with `https://`"),
+        ("add x uvx git --repository R", "behind `--`: `aggregator add x -- uvx …`"),
+        ("add", "hint: For example: `aggregator add fetch -- uvx mcp-server-fetch`"),
         ("add x -- ${", "has a `${` that is not"),
         ("remove gitub", "hint: Did you mean `github`?"),
         ("remove x", "hint: It has `notes`, `github`"),

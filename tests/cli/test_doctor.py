@@ -22,6 +22,7 @@ def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None
 
     assert ran.status is ExitStatus.UNAVAILABLE
     assert "1 of 3 servers are ready" in ran.out
+    assert ran.out.count("no database here") == 1
     assert "error: lacking: the variable `LACKING_TOKEN` must be set" in ran.out
     assert "surface `relay`" in ran.out
     assert "cursor (user): registered as `toolbox`" in ran.out

@@ -71,7 +71,7 @@ def test_what_does_not_exist_is_named(
 def test_without_a_file_nothing_is_started(shell: Shell, command: str) -> None:
     ran = run(shell, *command.split())
 
-    assert is_one_message(ran, ExitStatus.USAGE, "servers.yaml`: does not exist")
+    assert is_one_message(ran, ExitStatus.USAGE, "servers.yaml` does not exist")
     assert ran.out == ""
 
 
@@ -89,7 +89,7 @@ def test_a_pipe_is_refused_where_it_would_be_read_twice(shell: Shell, command: s
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each != "secret"])
 @pytest.mark.parametrize("argument", ["--nonsense", "-z"])
 def test_a_wrong_argument_is_quoted(shell: Shell, command: str, argument: str) -> None:
-    required = {"call": ["x"], "search": ["x"], "add": ["x", "y"], "remove": ["x"]}
+    required = {"call": ["x"], "search": ["x"], "add": ["x", "https://y"], "remove": ["x"]}
     required |= {"logout": ["x"], "token": ["list"]}
     words = required.get(command, [])
 
@@ -117,7 +117,7 @@ def test_a_file_that_may_not_be_read_is_named(shell: Shell, command: str) -> Non
 
     ran = run(shell, *command.split())
 
-    assert is_one_message(ran, ExitStatus.USAGE, "servers.yaml`: cannot be read: permission denied")
+    assert is_one_message(ran, ExitStatus.USAGE, "servers.yaml` cannot be read: permission denied")
     assert ran.out == ""
 
 
@@ -136,7 +136,7 @@ def test_doctor_goes_on_without_what_it_may_not_read(shell: Shell) -> None:
     said = " ".join(ran.out.split())
     assert ran.status is ExitStatus.USAGE
     assert ran.err == ""
-    assert f"`{file}`: cannot be read: permission denied" in said
+    assert f"`{file}` cannot be read: permission denied" in said
     assert f"windsurf: `{known}` cannot be read: permission denied" in said
     assert f"cursor: `{closed}" in said
 

@@ -42,6 +42,23 @@ def test_a_package_without_a_version_is_noticed(
     assert unpinned(command, arguments) == package
 
 
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("uvx, args: [tracker]", "newest on PyPI is run; write `PACKAGE==VERSION` in `args`"),
+        ("npx, args: [-y, tracker]", "newest on npm is run; write `PACKAGE@VERSION` in `args`"),
+        (
+            "docker, args: [run, 'a:latest']",
+            "newest on its registry is run; write `PACKAGE:VERSION` in",
+        ),
+    ],
+)
+def test_how_a_version_is_pinned_is_said(tmp_path: Path, program: str, said: str) -> None:
+    found = findings(tmp_path, f"servers: {{a: {{command: {program}, description: x}}}}")
+
+    assert any(f"no version is pinned, so the {said}" in each for each in found)
+
+
 def test_a_secret_in_the_file_is_pointed_at_but_not_quoted(tmp_path: Path) -> None:
     found = findings(
         tmp_path,

@@ -134,7 +134,11 @@ def test_a_server_that_does_not_come_keeps_what_is_known_of_it(shell: Shell) -> 
     checked = shell.run("lock", "--check", "--wait", "5")
     written = shell.run("lock", "--wait", "5")
 
-    assert checked.status == written.status == ExitStatus.UNAVAILABLE
+    approved = shell.run("approve", "--all", "--wait", "5")
+
+    assert checked.status == written.status == approved.status == ExitStatus.UNAVAILABLE
+    assert "0 of 1 server compared, no difference" in checked.err
+    assert "0 of 1 server compared, nothing new to approve" in approved.err
     assert "what was known of it is kept" in written.err
     assert json.loads(path.read_bytes())["servers"]["notes"]["tools"] == before
 
@@ -235,6 +239,39 @@ def test_whoever_names_too_much_or_almost_right_is_told_what_to_type(shell: Shel
     other = shell.run("approve", "nope")
     assert "Did you mean" not in other.err
     assert "`aggregator lock --check` lists what can be approved" in other.err
+
+
+def test_nothing_was_known_of_a_server_that_never_came(shell: Shell) -> None:
+    locked(shell, OLD)
+    path = shell.project / "servers.yaml"
+    late = "  late: {command: no-such-program-anywhere}\n"
+    path.write_text(path.read_text(encoding="utf-8") + late, encoding="utf-8")
+
+    ran = [shell.run(*each) for each in (("lock", "--check"), ("approve", "--all"), ("lock",))]
+    offer(shell, NEW)
+    changed = [shell.run(*each) for each in (("lock", "--check"), ("approve", "--all"))]
+
+    assert all("`late` is not there: " in each.err for each in ran)
+    assert not any("is kept" in each.err for each in ran)
+    assert "1 of 2 servers compared, no difference" in ran[0].err
+    assert "1 of 2 servers compared, nothing new to approve" in ran[1].err
+    assert "1 of 2 servers compared, differences in 1" in changed[0].err
+    assert "1 of 2 servers compared, 6 approved" in changed[1].err
+
+
+def test_a_name_of_nothing_is_refused_before_a_server_starts(shell: Shell) -> None:
+    path = locked(shell, OLD)
+    before = path.read_bytes()
+    (shell.project / "tools.json").unlink()
+
+    refused = shell.run("approve", "nosuch")
+    known = shell.run("approve", "list", "--wait", "5")
+
+    assert refused.status == ExitStatus.UNKNOWN
+    assert "error: there is no server or tool `nosuch`" in refused.err
+    assert "not there" not in refused.err
+    assert known.status == ExitStatus.UNAVAILABLE
+    assert path.read_bytes() == before
 
 
 def test_a_server_that_is_gone_is_one_line_or_no_approval(shell: Shell) -> None:

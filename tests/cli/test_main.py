@@ -81,6 +81,9 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["import", "--into="], "--into/--config: must be the name of a file", "--help"),
         (["serve", "--log-format", "xml"], "invalid choice", "--help"),
         (["call"], "needs `TOOL`\n", "--help"),
+        (["stats", "--since", "banana"], "write 24h, 7d or a day such as 2026-01-31", "--help"),
+        (["add", "a", "x", "--descripton", "d"], "arguments: --descripton", "`--description`? A"),
+        (["call", "a__b", "a=1", "--json"], "expected one argument", "`--raw` prints the whole"),
         (["token"], "needs `add`, `list` or `revoke`\n", "--help"),
         (["lock", "notes"], "unrecognized arguments: notes", "`aggregator approve notes`"),
     ],
@@ -104,7 +107,7 @@ def test_a_file_that_is_not_there_is_said_in_one_line(shell: Shell, command: str
     ran = shell.run(*command.split())
 
     assert ran.status is ExitStatus.USAGE
-    assert ran.err.splitlines()[0].endswith("servers.yaml`: does not exist")
+    assert ran.err.splitlines()[0].endswith("servers.yaml` does not exist")
     assert "hint: " in ran.err
 
 

@@ -78,6 +78,18 @@ def test_it_serves_the_page_until_it_is_ended_and_is_found_meanwhile(shell: Shel
     assert left.stat().st_mode & 0o077 == 0
 
 
+def test_whoever_has_no_token_is_not_told_of_an_option_of_another_command(shell: Shell) -> None:
+    with started(shell, "open", "--no-browser") as process:
+        page = line(process).partition("#")[0]
+        status = httpx2.get(f"{page}stats", trust_env=False).status_code
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+
+    assert status == 401
+    assert "it has no token; clients must send" in said
+    assert "--no-auth" not in said
+
+
 def test_it_shows_the_page_of_a_door_that_serves_the_same_file(shell: Shell) -> None:
     with started(shell, "serve", "--http", "0") as process:
         assert process.stderr is not None

@@ -92,6 +92,8 @@ def test_a_session_is_shown_on_a_page_and_for_programs(shell: Shell) -> None:
     assert document["searches"]["followed"] == [
         {"query": "create a note", "tool": "notes__create_note", "rank": 1}
     ]
+    assert "1 list of tools sent: about " in page.out
+    assert "fewer than with all known tools in each" in " ".join(page.out.split())
     assert document["lists"]["served"] == 1
     assert document["lists"]["tokensSaved"] > 0
     assert document["proposedSearches"] == [

@@ -19,7 +19,7 @@ def test_a_token_is_shown_once_and_listed_without_it(shell: Shell) -> None:
 
     token = made.out.strip()
     assert token.startswith("agg_")
-    assert "it is not shown again" in made.err
+    assert "It is shown only now; only a digest of it is kept" in made.err
     assert token not in listed.out
     assert listed.out.splitlines()[0].split() == ["NAME", "PROFILE", "MADE", "EXPIRES"]
     assert listed.out.splitlines()[1].split()[:2] == ["anna", "reading"]

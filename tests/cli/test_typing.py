@@ -41,7 +41,7 @@ def test_a_file_that_is_missing_is_told_before_anything_is_started(
     ran = shell.run(command, *(["notes"] if command == "search" else []), "--config", "nope.yaml")
 
     assert ran.status is ExitStatus.USAGE
-    assert "nope.yaml`: does not exist" in ran.err
+    assert "nope.yaml` does not exist" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,18 @@ def test_a_place_where_no_program_is_can_be_added_and_is_pointed_out(shell: Shel
     assert "warning: `/no/such/program` is not there" in ran.err
 
 
+def test_a_place_is_looked_for_where_the_program_starts(shell: Shell) -> None:
+    (shell.project / "tool.py").touch()
+
+    there = shell.run("add", "a", "--", "./tool.py")
+    missing = shell.run("add", "b", "--", "./none.py")
+    meant = shell.run("add", "c", "--", "example.com/tool")
+
+    assert "is not there" not in there.err
+    assert "warning: `./none.py` is not there" in missing.err
+    assert meant.status is ExitStatus.FINE
+
+
 def test_a_directory_is_not_made_a_file(shell: Shell) -> None:
     ran = shell.run("init", "--yes", "--config", str(shell.project))
 
@@ -123,6 +135,7 @@ def test_the_file_that_the_environment_names_is_made(shell: Shell) -> None:
 
     path = shell.project / "mine.yaml"
     assert f"hint: `aggregator init --config {path}` makes one" in missing.err
+    assert "`AGGREGATOR_CONFIG` names this file" in missing.err
     assert made.status is ExitStatus.FINE, made.err
     assert path.exists()
 

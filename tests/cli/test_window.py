@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -43,6 +44,18 @@ def test_progress_stays_on_one_line_of_the_window(shell: Shell, columns: int) ->
     page = re.split(r"\r\x1b\[K", text)[-1]
     assert "started" not in page
     assert all(width_of(line) <= columns for line in plain(page).splitlines() if " " in line)
+
+
+@pytest.mark.slow
+def test_a_server_that_failed_is_not_counted_as_started(shell: Shell) -> None:
+    broken = "  broken:\n    command: no-such-program-anywhere\n"
+    shell.write_servers(f"servers:\n{broken}{SERVERS}")
+
+    with Window(shell, "check", "--wait", "3", columns=120) as window:
+        text = window.until_end()
+
+    assert re.search(r": 1 of 5 started, 1 failed; starting calendar", text)
+    assert "2 of 5 started" not in text
 
 
 @pytest.mark.slow
@@ -89,6 +102,18 @@ def test_help_fits_the_window_with_every_address_whole(
 
     assert [line for line in text.splitlines() if width_of(line) > columns] == []
     assert text.split() == wide.split()
+
+
+@pytest.mark.parametrize("command", ["secret", "stats", "open"])
+def test_a_paragraph_of_the_help_is_filled_anew(shell: Shell, command: str) -> None:
+    shell.variables = {"COLUMNS": "40"}
+
+    lines = shell.run(command, "--help").out.rstrip().rpartition("\n\n")[2].splitlines()
+
+    # Each next word would not have had room; what is quoted is one.
+    pairs = [(line, re.match(r" *(`[^`]*`\S*|\S+)", after)) for line, after in pairwise(lines)]
+    assert pairs
+    assert all(word and len(line) + 1 + len(word[1]) > 40 for line, word in pairs), lines
 
 
 @pytest.mark.parametrize("columns", [60, 80])

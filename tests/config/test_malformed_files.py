@@ -281,6 +281,11 @@ KEYS_OF_A_PROGRAM = [
     ("type of a program", "type: sse", "its `type` must be `stdio`"),
     ("headers of a program", "headers: {A: b}", "no meaning beside `command`"),
     ("alwaysLoad", "alwaysLoad: {a: b}", "must be `true`, or a list"),
+    ("alwaysLoad", "alwaysLoad: 7", "must be `true`, or a list of names or globs, and not a"),
+    ("alwaysLoad", "alwaysLoad: yes please", "must be `true`, or a list of names or globs, such"),
+    ("tools.allow", "tools: {allow: 5}", "must be a list of names or globs, and not a number"),
+    ("tools.deny", "tools: {deny: 1.5}", "must be a list of names or globs, and not a number"),
+    ("tools.allow", "tools: {allow: a b}", "must be a list of names or globs, such as `[get_note"),
     ("hints", "searchHints: words", "`servers.a.searchHints` must be a mapping"),
     ("tools is a list", "tools: [x]", "`servers.a.tools` must be a mapping"),
     ("prefix", "prefix: my-x__", "single underscores|`my_x`"),
@@ -337,7 +342,7 @@ def test_a_file_of_json_without_servers_is_told_how_json_begins(tmp_path: Path, 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "servers.yaml"
     problem = problem_of(path)
-    assert str(problem) == f"`{path}`: does not exist"
+    assert str(problem) == f"`{path}` does not exist"
     assert problem.hint is not None
     assert problem.hint.startswith(f"`aggregator init --config {path}` makes one for you; ")
 
@@ -353,7 +358,7 @@ def test_of_a_file_that_init_makes_by_itself_nobody_has_to_type_the_path(tmp_pat
 
 
 def test_a_directory_is_not_a_file(tmp_path: Path) -> None:
-    assert str(problem_of(tmp_path)) == f"`{tmp_path}`: is a directory"
+    assert str(problem_of(tmp_path)) == f"`{tmp_path}` is a directory"
 
 
 def test_a_path_through_a_file_cannot_be_read(tmp_path: Path) -> None:

@@ -131,6 +131,15 @@ def test_a_header_that_cannot_be_sent_is_the_problem_of_its_server(
     assert server.problem == found
 
 
+def test_a_header_whose_variable_is_empty_names_the_variable() -> None:
+    text = "url: https://h/mcp\nheaders: {Authorization: 'Bearer ${GITHUB_TOKEN}'}"
+    server = server_of(text, GITHUB_TOKEN="", OTHER="")
+
+    assert server.problem == (
+        "the variable `GITHUB_TOKEN` is empty, and its header `Authorization` needs it"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "places"),
     [("command: x", 32), ("url: https://h/mcp", 100), ("url: https://h/mcp\nmaxInFlight: 4", 4)],

@@ -98,7 +98,22 @@ def test_of_many_servers_that_only_a_person_can_mend_the_first_are_told_beside_m
     assert text.count("must be set") == text.count("needs its user") == 3
     told = text.partition("Not connected, not searched: ")[2]
     assert told.startswith("lost0, lost1, ")
-    assert len(told) < 1_200
+    assert len(told) < 1_300
+    assert "\nAnd 97 more need their user to log in.\n" in text
+    assert text.endswith("\nAnd 97 more are not connected: your user can run `aggregator check`.")
+
+
+def test_what_a_person_can_mend_is_told_before_what_is_tried_again():
+    retried = {f"jira{number}": Pending("refused", 2.0, "retrying") for number in range(7)}
+
+    text = ask(view_of({**ALL, **retried, "wiki": Failed(UNSET)}), "qqqq zzzz").text
+
+    reasons = text.partition(f"{FRAME}\n")[2].splitlines()
+    assert [line.partition(" | ")[0] for line in reasons[:-1]] == [
+        "wiki",
+        *(f"jira{number}" for number in range(4)),
+    ]
+    assert reasons[-1] == "And 3 more are not connected: your user can run `aggregator check`."
 
 
 def test_before_any_server_is_connected_no_other_words_are_proposed():

@@ -17,6 +17,8 @@ class ClientFile:
     keys: tuple[str, ...]
     client: Client | None = None
     """Whose it is, if that is known."""
+    of_project: bool = False
+    """Whether it comes with the directory, and so from whoever wrote what is there."""
 
     @property
     def title(self) -> str:
@@ -67,7 +69,7 @@ def locate(client: Client, scope: str | None, environment: Environment) -> Clien
     twin = path.with_suffix(".jsonc")
     chosen = twin if path.suffix == ".json" and twin.exists() and not path.exists() else path
     keys = tuple(key.format_map(directories) for key in template.keys)
-    return ClientFile(chosen, keys, client)
+    return ClientFile(chosen, keys, client, template.path.startswith("{project}"))
 
 
 def _directories(environment: Environment) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """What can be typed: the commands, their options, and help that teaches by example."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -68,6 +69,18 @@ COMMANDS: Mapping[str, Command] = {
 """In the order in which help shows them."""
 
 
+USUALLY = {"aggregator add": "aggregator add fetch -- uvx mcp-server-fetch"}
+"""What is shown to whoever leaves out what a command needs, instead of where its help is."""
+
+
+_LACKS_OBJECT = "argument --json: expected one argument"
+"""What argparse says of a `--json` that other commands print JSON for."""
+
+
+_CONTINUED = re.compile(r"(?<=[a-z,])\n +(?=[a-z`])(?!aggregator )(?![\s\S]*\n\n)")
+"""Where a line of the last paragraph goes on: it is filled anew on a page of any width."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that writes where the environment says, in the words of every other error."""
 
@@ -85,6 +98,10 @@ class Parser(argparse.ArgumentParser):
         strange = [each for each in self.typed[1:] if self._is_dashed(each)]
         if missing == "QUERY" and strange:
             hint = behind_dashes(self.prog, strange)
+        if (self.prog, message) == ("aggregator call", _LACKS_OBJECT):
+            hint = "`--json` takes the arguments; `--raw` prints the whole result as JSON"
+        if missing != message and self.prog in USUALLY:
+            hint = f"For example: `{USUALLY[self.prog]}`"
         self.environment.complain(message, hint)
         raise SystemExit(2)
 
@@ -159,7 +176,8 @@ def make_parser(surroundings: Environment, words: Sequence[str] = ()) -> Parser:
 
 def _examples(text: str, width: int) -> str:
     """Keep each example on its line, and what it does beside it or, without room, below."""
-    return "\n".join(_example(line, width) for line in text.strip("\n").splitlines())
+    whole = _CONTINUED.sub(" ", text.strip("\n"))
+    return "\n".join(_example(line, width) for line in whole.splitlines())
 
 
 def _example(line: str, width: int) -> str:

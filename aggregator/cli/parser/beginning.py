@@ -88,8 +88,9 @@ INIT = Command(
 aggregator init                           asks what to take over, and where to register it
 aggregator init --from claude-code        with the servers of one client
 aggregator init --config servers.yaml     in this directory, for this project
-aggregator init --yes                     nothing is asked, and only the file is made
+aggregator init --yes                     takes over all you have, and registers it nowhere
 
+Secrets move to an env file. `--yes` leaves out servers that come with this directory.
 It is found by every command where there is no servers.yaml in the directory or one above it.
 """,
     _init,

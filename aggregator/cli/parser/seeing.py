@@ -41,7 +41,7 @@ def moment(text: str) -> float:
         return time.mktime(time.strptime(text, "%Y-%m-%d"))
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"must be as 24h or 7d, or a day as 2026-01-31, not `{text}`"
+            f"write 24h, 7d or a day such as 2026-01-31, not `{text}`"
         ) from None
 
 

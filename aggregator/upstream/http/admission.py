@@ -22,7 +22,10 @@ _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 class Admission:
     """Finds out who asks, by what they show."""
 
-    def __init__(self, token: str | None, keys: Keys, look: Look = Http) -> None:
+    def __init__(
+        self, token: str | None, keys: Keys, look: Look = Http, *, has_no_auth: bool = True
+    ) -> None:
+        self._way_in = f"{_WAY_IN}; {_NO_AUTH}" if has_no_auth else _WAY_IN
         self._token = token
         """Our own; nothing if whoever comes is whoever runs us."""
         self._keys = keys
@@ -61,10 +64,10 @@ class Admission:
         if self._token is None or self._is_ours(shown):
             return OPERATOR
         if not given:
-            advice = f"it has no token; {_WAY_IN}"
+            advice = f"it has no token; {self._way_in}"
             return Refusal(HTTPStatus.UNAUTHORIZED, "A token is required", advice, _CHALLENGE)
         invalid = f'{_CHALLENGE}, error="invalid_token"'
-        advice = f"it has another token; {_WAY_IN}"
+        advice = f"it has another token; {self._way_in}"
         return Refusal(HTTPStatus.UNAUTHORIZED, "The token is not the right one", advice, invalid)
 
     def _is_ours(self, shown: str) -> bool:
@@ -80,10 +83,8 @@ def presented(given: Sequence[str]) -> str:
     return match[1] if match else ""
 
 
-_WAY_IN = (
-    "clients must send `Authorization: Bearer TOKEN` with ours; "
-    "`--no-auth` asks for none, on loopback only"
-)
+_WAY_IN = "clients must send `Authorization: Bearer TOKEN` with ours"
+_NO_AUTH = "`--no-auth` asks for none, on loopback only"
 _CHALLENGE = 'Bearer realm="aggregator"'
 _NOT_OURS = Flaw(
     "This token opens nothing where people log in",

@@ -87,6 +87,8 @@ class Access:
     """Seconds that gateways are told of our leaving before clients are."""
     common: Common | None = None
     """What this process has in common with others that serve the same clients, if there are any."""
+    has_no_auth: bool = True
+    """Whether the command that opens it could have been told to ask for no token."""
     asks_issuer: bool = False
     """Whether people come in by the word of the issuer that the file names, if it does."""
     takes_token: bool = True
@@ -148,7 +150,7 @@ class Listener:
         unauthenticated = Unauthenticated.among(files)
         # The other half is for servers, and for whatever else has to be opened.
         most = min(MAX_CONNECTIONS, files // 2)
-        admission = Admission(self._token, access.keys, look)
+        admission = Admission(self._token, access.keys, look, has_no_auth=access.has_no_auth)
         guard = Guard(
             site,
             Policy.of(self.binding.host, self.binding.port, names=access.names),

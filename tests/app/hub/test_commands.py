@@ -10,8 +10,8 @@ def test_nothing_runs_where_nobody_has_shared(hub_setup: HubSetup) -> None:
     said = [hub_setup.run("status"), hub_setup.run("stop")]
 
     assert [each.returncode for each in said] == [0, 0]
-    assert "No hub is running" in said[0].stdout
-    assert "No hub is running" in said[1].stdout
+    assert "Nothing is shared now: no background process is running" in said[0].stdout
+    assert "Nothing is shared now: no background process is running" in said[1].stdout
     assert not list(hub_setup.runtime.iterdir())
 
 
