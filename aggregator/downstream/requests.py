@@ -19,7 +19,7 @@ from aggregator.downstream.need import Need
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.status import ServerStatus
-from aggregator.downstream.transport import UndeliveredError
+from aggregator.downstream.transport import NotSentError, UndeliveredError
 from aggregator.errors import (
     BusyError,
     CallTimeoutError,
@@ -211,6 +211,10 @@ class Requests:
                 self._questions.note_refusal(error, caller)
             case UndeliveredError():
                 raise undelivered(name, error.undelivered, self._status.redact) from error
+            case NotSentError():
+                # A link may have ended a moment before it is known to be gone.
+                await link.until_ended()
+                raise ServerUnavailableError(name, self._end_of(link)) from error
             case _:
                 await link.until_ended()
                 raise ServerLostError(name, self._end_of(link)) from error
