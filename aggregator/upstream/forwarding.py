@@ -179,6 +179,9 @@ class Forwarding:
             return None
         requests = self._fleet.server(forward.server).requests
         params = _forwarded(forward.params)
+        if request.caller.era == "modern":
+            # What has no state of ours has none, and is passed on as in `_pass`.
+            params.pop("requestState", None)
         sent = requests.begin(forward.method, params, request.caller, settled)
         return None if sent is None else Begun(requests, sent)
 
