@@ -322,7 +322,7 @@ FAULTS: dict[str, Callable[[Wire, Any, int], None]] = {
     "noise": noise,
     "deep": deep,
     "surrogate": raw(r'{"content":[{"type":"text","text":"cut \ud83d"}]}'),
-    "bigint": raw('{"content":[],"structuredContent":{"n":' + "9" * 1_000_000 + "}}"),
+    "bigint": raw('{"content":[],"structuredContent":{"n":' + "9" * 100_000 + "}}"),
     "null": raw("null"),
     "nan": raw('{"content":[],"structuredContent":{"n":NaN,"m":-Infinity}}'),
     "text_result": raw('"done"'),

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType, FunctionType
 from typing import Any
 
 from aggregator.basics.json import is_array, is_object
@@ -37,19 +38,23 @@ def slow(value: Any) -> Any:
 
 
 class Tally:
-    """Counts what is called, by Python or C."""
+    """Counts what is called, by Python or C, or how often one function is."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: FunctionType | None = None) -> None:
         self.calls = 0
+        self._code = function and function.__code__
 
-    def count(self, _frame: object, event: str, _arg: object) -> None:
-        self.calls += event in ("call", "c_call")
+    def count(self, frame: FrameType, event: str, _arg: object) -> None:
+        if self._code is None:
+            self.calls += event in ("call", "c_call")
+        else:
+            self.calls += event == "call" and frame.f_code is self._code
 
 
 @contextmanager
-def counting() -> Generator[Tally, None, None]:
-    """Count the calls in the block."""
-    tally, before = Tally(), sys.getprofile()
+def counting(function: FunctionType | None = None) -> Generator[Tally, None, None]:
+    """Count the calls in the block, of one function if one is given."""
+    tally, before = Tally(function), sys.getprofile()
     sys.setprofile(tally.count)
     try:
         yield tally

@@ -84,11 +84,15 @@ class CallSlots:
 
     def turns_away(self, party: Party) -> bool:
         """Whether a client can neither have a place now nor wait for one."""
-        return not (self._may_take(party) or self._queued.fits_one_more(party, self._queue))
+        return not (self.is_free(party) or self._queued.fits_one_more(party, self._queue))
+
+    def is_free(self, party: Party) -> bool:
+        """Whether there is a place for this client now."""
+        return self._held.fits_one_more(party, self._limit)
 
     def take_free(self, party: Party) -> bool:
         """Have a place until it is given back, if one is free for this client."""
-        is_free = self._held.fits_one_more(party, self._limit)
+        is_free = self.is_free(party)
         if is_free:
             self._held.change(party, 1)
         return is_free
@@ -119,12 +123,9 @@ class CallSlots:
                 self._forget_idle(party)
             raise
 
-    def _may_take(self, party: Party) -> bool:
-        return self._held.fits_one_more(party, self._limit)
-
     def _fill(self) -> None:
         """Give free places to those whose turn it is."""
-        while able := [party for party in self._waiting if self._may_take(party)]:
+        while able := [party for party in self._waiting if self.is_free(party)]:
             # Of several with as little, whoever has waited the longest since the last turn.
             party = min(able, key=self._held.of)
             queue = self._waiting.pop(party)

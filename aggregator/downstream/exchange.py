@@ -30,6 +30,7 @@ from aggregator.downstream.transport import (
     NO_HEADERS,
     ConnectionClosedError,
     Headers,
+    NotSentError,
     Received,
     Related,
     Transport,
@@ -140,10 +141,11 @@ class Exchange:
         Raises:
             MCPError: The answer is an error.
             UndeliveredError: The transport could not get an answer.
+            NotSentError: The connection had closed before.
             ConnectionClosedError: The connection closed before there was an answer.
         """
         if self.closed.is_set():
-            raise ConnectionClosedError
+            raise NotSentError
         waiter = self._waiting[number] = _Waiter()
         message = _request(number, method, params)
         try:
@@ -152,7 +154,7 @@ class Exchange:
             if not waiter.answered.is_set():
                 await waiter.answered.wait()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise ConnectionClosedError from None
+            raise NotSentError from None
         except anyio.get_cancelled_exc_class():
             if cancellable:
                 await self._take_back(number)

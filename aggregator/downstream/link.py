@@ -74,6 +74,7 @@ class Link:
         Raises:
             MCPError: The server answered with an error.
             UndeliveredError: The transport could not get an answer.
+            NotSentError: The connection had closed before.
             ConnectionClosedError: The connection closed.
         """
         number = self._exchange.next_number()
@@ -133,7 +134,8 @@ class Link:
         """Have a server of the handshake era log at least from this level on."""
         if self.lowers(level):
             self._level = level
-            with suppress(MCPError, UndeliveredError):
+            # Whoever asks for more hears by itself that the connection has closed.
+            with suppress(MCPError, UndeliveredError, ConnectionClosedError):
                 await self.request("logging/setLevel", {"level": level})
 
     async def tell_roots_changed(self) -> None:

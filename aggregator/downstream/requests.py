@@ -19,7 +19,7 @@ from aggregator.downstream.need import Need
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.status import ServerStatus
-from aggregator.downstream.transport import UndeliveredError
+from aggregator.downstream.transport import NotSentError, UndeliveredError
 from aggregator.errors import (
     BusyError,
     CallTimeoutError,
@@ -81,6 +81,18 @@ class Requests:
         """Send no more: who asks from here on has to wait."""
         self.link = None
 
+    def can_begin(self, caller: Caller) -> bool:
+        """Whether a client's request can be sent without a wait, for all that is known here."""
+        return self._direct_link(caller) is not None and self._places.is_free(caller.party)
+
+    def _direct_link(self, caller: Caller) -> Link | None:
+        """Return what a client's request can be sent by at once, given a place."""
+        link = self.link
+        if link is None or not self.deadlines.is_watching:
+            return None
+        lowers = caller.log_level is not None and link.lowers(caller.log_level)
+        return None if lowers else link
+
     def begin(
         self, method: str, params: Mapping[str, Any], caller: Caller, settled: Settled
     ) -> Sent | None:
@@ -89,12 +101,8 @@ class Requests:
         Nothing is sent where something has to be waited for. Whoever is told takes its plain
         result, or finishes it.
         """
-        link, party = self.link, caller.party
-        if link is None or not self.deadlines.is_watching:
-            return None
-        if caller.log_level is not None and link.lowers(caller.log_level):
-            return None
-        if not self._places.take_free(party):
+        link, party = self._direct_link(caller), caller.party
+        if link is None or not self._places.take_free(party):
             return None
         is_sent = False
         try:
@@ -211,6 +219,10 @@ class Requests:
                 self._questions.note_refusal(error, caller)
             case UndeliveredError():
                 raise undelivered(name, error.undelivered, self._status.redact) from error
+            case NotSentError():
+                # A link may have ended a moment before it is known to be gone.
+                await link.until_ended()
+                raise ServerUnavailableError(name, self._end_of(link)) from error
             case _:
                 await link.until_ended()
                 raise ServerLostError(name, self._end_of(link)) from error

@@ -93,6 +93,10 @@ class ConnectionClosedError(Exception):
         super().__init__("Connection closed")
 
 
+class NotSentError(ConnectionClosedError):
+    """The connection had closed before anything of the request was sent."""
+
+
 class Transport(Protocol):
     """An open connection, before anybody has said anything on it."""
 

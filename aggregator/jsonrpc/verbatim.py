@@ -139,7 +139,9 @@ def _put_back(value: object, strings: dict[str, Verbatim]) -> object:
 
 def is_within(result: dict[str, Any]) -> bool:
     """Whether a result holds a long string where results do."""
-    for block in items(result.get("content") or result.get("contents")):
+    blocks = items(result.get("content") or result.get("contents"))
+    # From among more than that none is taken out.
+    for block in blocks if len(blocks) <= MAX_VALUES else ():
         if is_plain_object(block):
             for value in block.values():
                 if type(value) is Verbatim:

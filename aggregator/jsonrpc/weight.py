@@ -30,7 +30,11 @@ FEW_KEYS, SPARE_KEY = 64, 120
 LONG_DIGITS, LONG_NUMBER = 20, 400
 """Digits of a number that is too long for the processor, and what as many of them weigh."""
 
+HUGE_DIGITS, HUGE_NUMBER = 300, 14_000
+"""Digits that no number of a plain result has, and what as many of them weigh beside that."""
+
 _DIGITS = b" " * 48 + b"0" * 10 + b" " * 198
+_LONG, _HUGE = b"0" * LONG_DIGITS, b"0" * HUGE_DIGITS
 
 WIDEST = 4
 """Bytes that a character takes if one of its string's characters needs as many."""
@@ -117,7 +121,9 @@ def _count(text: bytes) -> int:
     containers = text.count(b"{") + text.count(b"[")
     values, quotes, keys = text.count(b","), text.count(b'"'), text.count(b":")
     spare = max(keys - FEW_KEYS * (containers + 1), 0)
-    long = text.translate(_DIGITS).count(b"0" * LONG_DIGITS)
+    digits = text.translate(_DIGITS)
+    long = digits.count(_LONG)
+    huge = digits.count(_HUGE) if long * LONG_DIGITS >= HUGE_DIGITS else 0
     strings = (quotes + 1) // 2
     return (
         containers * CONTAINER
@@ -126,4 +132,5 @@ def _count(text: bytes) -> int:
         + keys * KEY
         + spare * SPARE_KEY
         + long * LONG_NUMBER
+        + huge * HUGE_NUMBER
     )

@@ -156,19 +156,33 @@ class Forwarding:
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
-    def begin(self, forward: Forward, request: Request, settled: Settled) -> Begun | None:
-        """Send a request on where nothing has to be waited for, and have somebody told then.
+    def can_begin(self, server: ServerName, request: Request) -> bool:
+        """Whether a request can be sent on where nothing has to be waited for."""
+        return self._is_direct(server, request) and self._fleet.server(server).requests.can_begin(
+            request.caller
+        )
 
-        Nothing is sent to a server of another era, to one that rests, or where it is followed.
+    def _is_direct(self, server: ServerName, request: Request) -> bool:
+        """Whether a request passes as it is.
+
+        It does not to a server of another era, to one that rests, or where it is followed.
         """
-        fleet, caller, name = self._fleet, request.caller, forward.server
-        if fleet.stream.tracer is not None or fleet.is_own(name):
+        fleet = self._fleet
+        if fleet.stream.tracer is not None or fleet.is_own(server):
+            return False
+        state = request.now.catalog.servers.get(server)
+        return isinstance(state, Ready) and era_of(state.protocol_version) == request.caller.era
+
+    def begin(self, forward: Forward, request: Request, settled: Settled) -> Begun | None:
+        """Send a request on where nothing has to be waited for, and have somebody told then."""
+        if not self._is_direct(forward.server, request):
             return None
-        state = request.now.catalog.servers.get(name)
-        if not isinstance(state, Ready) or era_of(state.protocol_version) != caller.era:
-            return None
-        requests = fleet.server(name).requests
-        sent = requests.begin(forward.method, _forwarded(forward.params), caller, settled)
+        requests = self._fleet.server(forward.server).requests
+        params = _forwarded(forward.params)
+        if request.caller.era == "modern":
+            # What has no state of ours has none, and is passed on as in `_pass`.
+            params.pop("requestState", None)
+        sent = requests.begin(forward.method, params, request.caller, settled)
         return None if sent is None else Begun(requests, sent)
 
     async def finish(self, begun: Begun, forward: Forward, request: Request) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from aggregator.basics.json import as_object, items
+from aggregator.basics.json import is_object, items
 from aggregator.names import ServerName
 
 MAX_LINKS = 1024
 """Links of one server that are remembered for a client; the oldest are forgotten first."""
 MAX_CHARACTERS = 256 * 1024
 """Characters that they may have together."""
+MAX_BLOCKS = 16 * MAX_LINKS
+"""Blocks at the end of a result among which its links are looked for."""
 
 
 class _Recent:
@@ -62,11 +65,12 @@ class Links(Mapping[str, ServerName | None]):
         result: Mapping[str, Any],
         lister: Callable[[str], ServerName | None] = lambda _uri: None,
     ) -> None:
-        """Remember what a result of a server links to, but for what another server lists."""
-        for block in items(result.get("content")):
-            item = as_object(block)
-            uri = item.get("uri") if item.get("type") == "resource_link" else None
-            if isinstance(uri, str) and lister(uri) in (None, server):
+        """Remember what a result of a server links to, but for what another server lists.
+
+        Of very many links only the last are looked at: the others would be forgotten at once.
+        """
+        for uri in reversed(list(islice(_latest(result), MAX_LINKS))):
+            if lister(uri) in (None, server):
                 self._learn(server, uri)
 
     def _learn(self, server: ServerName, uri: str) -> None:
@@ -75,7 +79,9 @@ class Links(Mapping[str, ServerName | None]):
             if known and not self._is_shared:
                 return
             self._servers[uri] = (*known, server)
-        for each in self._recent.setdefault(server, _Recent()).put(uri):
+        if (recent := self._recent.get(server)) is None:
+            recent = self._recent[server] = _Recent()
+        for each in recent.put(uri):
             self._forget(server, each)
 
     def _forget(self, server: ServerName, uri: str) -> None:
@@ -84,3 +90,12 @@ class Links(Mapping[str, ServerName | None]):
             self._servers[uri] = left
         else:
             del self._servers[uri]
+
+
+def _latest(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a result links to, the last first."""
+    for block in islice(reversed(items(result.get("content"))), MAX_BLOCKS):
+        if is_object(block) and block.get("type") == "resource_link":
+            uri = block.get("uri")
+            if isinstance(uri, str):
+                yield uri

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.effort import Effort
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ToolEntry
 from aggregator.downstream.sent import Settled
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 MAX_FORMS = 256
 """Tools of which it is kept what their arguments must be."""
+FITTING_STEPS = 1_000
+"""Steps that it may cost to see that arguments fit: more are taken on the usual way."""
 
 
 class Calling(NamedTuple):
@@ -67,22 +70,24 @@ class PlainCalls:
             return None
         if own is not None and own == now.own_names.call_read_only and not entry.read_only:
             return None
-        arguments = self._fitting(asked.arguments, entry)
+        arguments: JsonObject | None = asked.arguments
+        if not self._is_plain(arguments, entry):
+            # Whoever looks at it on the usual way would do all of this again.
+            if not self._forwarding.can_begin(entry.server, request):
+                return None
+            arguments = _fitting(arguments, entry)
         if arguments is None:
             return None
         return Bound(entry, forward(entry, arguments, request), request, asked)
 
-    def _fitting(self, arguments: JsonObject, entry: ToolEntry) -> JsonObject | None:
-        """Return arguments with the types that a tool asks for, if they fit."""
+    def _is_plain(self, arguments: JsonObject, entry: ToolEntry) -> bool:
+        """Whether arguments are few and plain, and of the types that a tool asks for."""
         known = self._forms.get(entry.name)
         if known is None or known[0] is not entry:
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
             known = self._forms[entry.name] = (entry, plain_form(entry.input_schema))
-        if known[1] is not None and known[1].fits(arguments):
-            return arguments
-        conformed = conform(arguments, entry.input_schema)
-        return None if conformed.problems else conformed.arguments
+        return known[1] is not None and known[1].fits(arguments)
 
     def begin(self, bound: Bound, settled: Settled) -> Begun | None:
         """Send a call on, if that needs no wait, and have somebody told of its answer."""
@@ -149,6 +154,13 @@ def _asked(params: JsonObject, own: str | None, now: Now) -> CallRequest | None:
         return read(params, now)
     except InvalidCallError:
         return None
+
+
+def _fitting(arguments: JsonObject, entry: ToolEntry) -> JsonObject | None:
+    """Return arguments with the types that a tool asks for, if they fit and that is soon told."""
+    effort = Effort(FITTING_STEPS)
+    conformed = conform(arguments, entry.input_schema, effort)
+    return None if conformed.problems or effort.fell_short else conformed.arguments
 
 
 def _listed(name: str, now: Now) -> ToolEntry | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -18,11 +19,17 @@ from aggregator.config import ServerConfig
 from aggregator.downstream.deadlines import OVERDUE
 from aggregator.downstream.eras import Eras
 from aggregator.downstream.introduction import Ourselves
+from aggregator.downstream.link import Link
 from aggregator.downstream.questions import refuse
 from aggregator.downstream.requests import TIMEOUTS_TOLERATED
 from aggregator.downstream.server import Downstream
 from aggregator.downstream.transport import Connect, Transport
-from aggregator.errors import CallTimeoutError, ServerUnavailableError
+from aggregator.errors import (
+    CallError,
+    CallTimeoutError,
+    ServerLostError,
+    ServerUnavailableError,
+)
 from aggregator.memory import NoMemory
 from aggregator.names import ServerName
 from tests.downstream.linking import US, Client
@@ -113,6 +120,73 @@ async def test_a_server_that_cannot_be_started_says_why_to_who_calls() -> None:
 
     assert isinstance(fleet.states[-1], Failed)
     assert repr(downstream) == "<Downstream db no `db` on PATH 0 requested>"
+
+
+async def hang(_context: Dispatch, _params: Json) -> Json:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+@asynccontextmanager
+async def lossy(
+    fleet: Fleet, server: RawServer, places: int = 8
+) -> AsyncGenerator[tuple[Downstream, Link], None]:
+    """Have a server that hangs when it is called, and its link."""
+    server.tool("hang", hang)
+    async with keeping(server.connect, fleet) as downstream:
+        downstream.reconfigure(replace(DB, max_in_flight=places))
+        link = downstream.requests.link
+        assert link is not None
+        yield downstream, link
+
+
+async def test_a_call_that_meets_a_link_which_has_just_ended_was_not_run() -> None:
+    fleet, server = Fleet(), RawServer("handshake")
+    async with lossy(fleet, server) as (downstream, link):
+        link.give_up("it fell over")
+        with pytest.raises(ServerUnavailableError, match=r"it fell over\. The tool was not run"):
+            await downstream.request("tools/call", {"name": "hang"}, Client())
+
+    assert "tools/call" not in server.methods()
+
+
+async def test_so_was_one_that_waited_for_its_turn_meanwhile() -> None:
+    fleet, server, found = Fleet(), RawServer("handshake"), list[object]()
+    async with lossy(fleet, server, places=1) as (downstream, link):
+
+        async def call() -> None:
+            try:
+                await downstream.request("tools/call", {"name": "hang"}, Client())
+            except CallError as error:
+                found.append(type(error))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            link.give_up("it fell over")
+
+    assert found.count(ServerLostError) == 1
+    assert found.count(ServerUnavailableError) == 2
+    assert server.methods().count("tools/call") == 1
+
+
+async def test_so_was_one_that_first_had_its_server_log_more() -> None:
+    fleet, server, client = Fleet(), RawServer("handshake"), Client()
+    client.log_level = "debug"
+    server.handlers["logging/setLevel"] = hang
+    async with lossy(fleet, server) as (downstream, link), anyio.create_task_group() as group:
+
+        async def call() -> None:
+            with pytest.raises(ServerUnavailableError, match="The tool was not run"):
+                await downstream.request("tools/call", {"name": "hang"}, client)
+
+        group.start_soon(call)
+        await anyio.wait_all_tasks_blocked()
+        link.give_up("it fell over")
+
+    assert "logging/setLevel" in server.methods()
+    assert "tools/call" not in server.methods()
 
 
 async def test_a_server_that_leaves_too_much_unanswered_is_given_up() -> None:

@@ -147,3 +147,9 @@ def test_no_message_is_read_as_another(value: Any, ascii_only: bool, data: st.Da
 @pytest.mark.parametrize("line", [STRANGE["marks without number"], twice(QUOTED)])
 def test_looking_for_long_strings_is_little_work(line: bytes) -> None:
     assert calls(lambda: verbatim.parsed(line)) < 60_000
+
+
+def test_a_result_of_very_many_blocks_is_not_looked_through():
+    few, many = ({"content": [{"type": "text"}] * size} for size in (1_000, 10_000))
+
+    assert calls(lambda: verbatim.is_within(many)) == calls(lambda: verbatim.is_within(few))

@@ -6,6 +6,7 @@ import tracemalloc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from mcp_types import JSONRPCError, JSONRPCResponse
 from pydantic_core import from_json
 
 from aggregator.basics.effort import finished
@@ -56,6 +57,33 @@ LARGER = 16 * LIMIT
 @pytest.mark.parametrize("size", [4 * LIMIT, LARGER - 100])
 def test_what_takes_longer_than_it_is_large_is_not(unit: str, size: int):
     assert not is_affordable(answer(f'{{"a":[{filled(unit, size)}0]}}'), LARGER)
+
+
+@pytest.mark.parametrize("digits", [300, 640, 4299])
+def test_a_message_of_nothing_but_huge_numbers_is_not(digits: int):
+    line = answer(f'{{"a":[{filled("9" * digits + ",", 2 * LIMIT)}0]}}')
+    assert not is_affordable(line, LARGER)
+    [failed] = decode(line, LARGER)
+    assert isinstance(failed, JSONRPCError)
+
+
+@pytest.mark.parametrize("digits", [19, 20, 39, 78])
+def test_one_of_numbers_that_are_only_long_is(digits: int):
+    assert is_affordable(answer(f'{{"a":[{filled("9" * digits + ",", 3 * LIMIT)}0]}}'), LARGER)
+
+
+def test_a_few_huge_numbers_beside_much_else_pass_as_they_are():
+    numbers = [10**4298 + number for number in range(100)]
+    rows = [{"text": "x" * 1000}] * 2000
+    line = answer(json.dumps({"numbers": numbers, "rows": rows}))
+    [message] = decode(line, LARGER)
+    assert isinstance(message, JSONRPCResponse)
+    assert message.result["numbers"] == numbers
+
+
+def test_digits_that_are_text_are_affordable():
+    rows = json.dumps(["3" * 4000] * 500)
+    assert is_affordable(answer(f'{{"rows":{rows}}}'), LARGER)
 
 
 def test_one_object_of_countless_keys_is_not():

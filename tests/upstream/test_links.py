@@ -1,7 +1,10 @@
 """What results link to is remembered, the newest longest."""
 
+import pytest
+
 from aggregator.names import ServerName
-from aggregator.upstream.links import MAX_CHARACTERS, MAX_LINKS, Links
+from aggregator.upstream.links import MAX_BLOCKS, MAX_CHARACTERS, MAX_LINKS, Links
+from tests.work import calls
 
 DB, WEB = ServerName("db"), ServerName("web")
 
@@ -70,3 +73,28 @@ def test_the_oldest_are_forgotten_first() -> None:
     assert "first" not in links
     assert len(links) == MAX_LINKS
     assert list(links)[-1] == f"file:///{MAX_LINKS - 1}"
+
+
+def test_of_a_result_with_very_many_links_the_last_are_learned_in_their_order() -> None:
+    links = Links()
+    asked: list[str] = []
+    uris = [f"file:///{number}" for number in range(3 * MAX_LINKS)]
+    links.learn(DB, linking(*uris), asked.append)
+
+    assert list(links) == uris[-MAX_LINKS:]
+    assert asked == uris[-MAX_LINKS:]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "resource_link", "uri": "file:///a"},
+        {"type": "resource_link"},
+        {"type": "text", "text": ""},
+        7,
+    ],
+)
+def test_the_cost_of_a_result_does_not_grow_with_what_it_has_beyond_that(block: object) -> None:
+    few, many = ({"content": [block] * number} for number in (MAX_BLOCKS, 8 * MAX_BLOCKS))
+
+    assert calls(lambda: Links().learn(DB, many)) == calls(lambda: Links().learn(DB, few))

@@ -11,12 +11,14 @@ from aggregator.config import Settings
 from aggregator.downstream.sent import Sent
 from aggregator.errors import ERROR_META
 from aggregator.records.events import CallBegan, CallEnded, Event
+from aggregator.toolsearch import conform
 from aggregator.upstream.plain_calls import PlainCalls
 from aggregator.upstream.server import Upstream
 from tests.patience import patience
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawServer, on_pipes
 from tests.upstream.usual import Usual
+from tests.work import counting
 
 pytestmark = pytest.mark.anyio
 
@@ -90,6 +92,40 @@ async def test_a_call_through_a_tool_of_ours_does_as_well(client_era: Era) -> No
 
     assert text(found) == repr({"n": 7})
     assert usual.calls == []
+
+
+async def test_arguments_that_need_much_conversion_are_left_to_the_usual_way(
+    client_era: Era,
+) -> None:
+    few, many = ([str(number) for number in range(size)] for size in (10, 1_000))
+    server = server_of(client_era)
+    schema = {"type": "object", "properties": {"ns": {"items": {"type": "integer"}}}}
+    server.tool("sum", server.handlers["tools/call echo"], inputSchema=schema)
+
+    async with aggregating({"one": server.connect}) as upstream:
+        usual = Usual(upstream)
+        await ready(upstream)
+        async with on_pipes(upstream, client_era) as client:
+            found: list[str] = []
+            for numbers in (few, many, few):
+                call = {"name": "one__sum", "arguments": {"ns": numbers}}
+                found.append(text(await client.request(CALL, call)))
+
+    assert found == [repr({"ns": list(range(size))}) for size in (10, 1_000, 10)]
+    assert usual.calls == ["one__sum"]
+
+
+async def test_arguments_are_converted_once_whichever_way_a_call_goes(
+    client_era: Era, server_era: Era
+) -> None:
+    async with aggregating({"one": server_of(server_era).connect}) as upstream:
+        await ready(upstream)
+        async with on_pipes(upstream, client_era) as client:
+            with counting(conform) as conversions:
+                found = await client.request(CALL, {"name": "one__echo", "arguments": {"n": "7"}})
+
+    assert text(found) == repr({"n": 7})
+    assert conversions.calls == 1
 
 
 @pytest.mark.parametrize(

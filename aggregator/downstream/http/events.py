@@ -52,6 +52,7 @@ class Events(Traffic):
 
     def put(self, request: JSONRPCRequest, _headers: Headers, _take: Take) -> bool:
         """Begin to send a request; its answer is received."""
+        self.check_open()
         self._group.start_soon(self._ask, request)
         return True
 

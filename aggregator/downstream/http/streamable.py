@@ -75,6 +75,7 @@ class Streamable(Traffic):
 
     def put(self, request: JSONRPCRequest, headers: Headers, take: Take) -> bool:
         """Begin to send a request; what comes back on its own connection is taken at once."""
+        self.check_open()
         self._is_modern = _is_modern(headers)
         sending = Sending(request, headers, take, self._session.generation)
         if request.method != CALL or not self._round_trips.begin(sending, self._headers(headers)):
@@ -83,13 +84,15 @@ class Streamable(Traffic):
 
     def _go_on(self, sending: Sending, asked: Asked) -> None:
         """Wait for the answer to what was written to a connection already."""
-        self._group.start_soon(self._ask, sending, self.begin(sending.request), asked)
+        self._group.start_soon(
+            self._ask, sending, self.begin(sending.request, is_counted=True), asked
+        )
 
     async def _ask(
         self, sending: Sending, scope: anyio.CancelScope, asked: Asked | None = None
     ) -> None:
         request = sending.request
-        with self.under_way(request, scope, is_counted=asked is not None):
+        with self.under_way(request, scope):
             try:
                 await self._send_in_session(sending, asked)
                 self.note_answer()

@@ -43,6 +43,8 @@ class Traffic:
         self._calls = 0
         self._failures = 0
         self._loss: Undelivered | None = None
+        self._is_over = False
+        """Whether nothing more comes."""
 
     async def receive(self, _tap: Tap | None = None, /) -> Received:
         """Return what comes next.
@@ -82,19 +84,28 @@ class Traffic:
         """Whether the link is to be given up."""
         return self._loss is not None
 
-    def begin(self, request: JSONRPCRequest) -> anyio.CancelScope:
-        """Note a request before it is sent, so that it can be abandoned from then on."""
+    def check_open(self) -> None:
+        """See to it that nothing is sent when nothing more comes.
+
+        Raises:
+            ClosedResourceError: The link is over, which its owner may not know yet.
+        """
+        if self._is_over:
+            raise anyio.ClosedResourceError
+
+    def begin(self, request: JSONRPCRequest, *, is_counted: bool = False) -> anyio.CancelScope:
+        """Count a request before it is sent; it can be abandoned from then on."""
+        if not is_counted:
+            self._calls += request.method != LASTING
         scope = anyio.CancelScope()
         self._requests[request.id] = scope
         return scope
 
     @contextmanager
     def under_way(
-        self, request: JSONRPCRequest, scope: anyio.CancelScope, *, is_counted: bool = False
+        self, request: JSONRPCRequest, scope: anyio.CancelScope
     ) -> Generator[None, None, None]:
-        """Count a request for the length of the block; end the link after it if it is lost."""
-        if not is_counted:
-            self._calls += request.method != LASTING
+        """Count a request no more after the block; end the link after it if it is lost."""
         try:
             with scope:
                 yield
@@ -152,11 +163,15 @@ class Traffic:
     def end(self, undelivered: Undelivered) -> None:
         """End the link at once, with whatever is under way on it."""
         self._loss = self._loss or undelivered
-        self._inbox.close()
+        self._close()
 
     def _settle(self) -> None:
         if self._loss is not None and not self._calls:
-            self._inbox.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._is_over = True
+        self._inbox.close()
 
     def __enter__(self) -> Self:
         return self
@@ -167,5 +182,5 @@ class Traffic:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> None:
-        self._inbox.close()
+        self._close()
         self._inward.close()

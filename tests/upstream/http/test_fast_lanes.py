@@ -16,9 +16,12 @@ from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.shortcut import Offer
 from aggregator.upstream.http.time_limits import HAS_HTTPTOOLS
 from aggregator.upstream.replica import ELSEWHERE
+from tests.loopback.door import door
 from tests.patience import PATIENCE
-from tests.peers import ERAS, Era, until
+from tests.peers import ERAS, Era, ready, until
+from tests.raw import Dispatch, Json, RawServer
 from tests.upstream.http.wired import CALL, Wire, connected, serving
+from tests.upstream.usual import Usual
 
 pytestmark = [
     pytest.mark.anyio,
@@ -53,6 +56,32 @@ async def test_a_call_like_one_before_is_answered_as_that_was(era: Era, tmp_path
     )
     assert "0 of" in rests[0]
     assert len(served.peer.calls) == 5
+
+
+@pytest.mark.parametrize("beside", [{}, {"requestState": None}, {"inputResponses": {}}])
+async def test_a_server_is_sent_the_same_whichever_way_a_call_goes(
+    era: Era, beside: Json, tmp_path: Path
+) -> None:
+    async def echo(_context: Dispatch, _params: Json) -> Json:
+        return {"content": []}
+
+    server = RawServer(era)
+    server.tool("echo", echo)
+    async with door({"one": server.connect}, tmp_path, outside={"drain_time": 0.05}) as opened:
+        await ready(opened.upstream)
+        usual = Usual(opened.upstream)
+        async with connected(opened, era) as wire:
+            for _ in range(2):
+                params = {"name": "one__echo", "arguments": {"n": 1}, **beside}
+                assert (await wire.ask(*wire.request(CALL, params))).status == 200
+
+    first, second = (
+        {key: value for key, value in params.items() if key != "_meta"}
+        for method, params in server.received
+        if method == CALL
+    )
+    assert usual.calls == ["one__echo"]
+    assert first == second
 
 
 async def test_a_large_call_is_weighed_and_none_is_known_by_it(era: Era, tmp_path: Path) -> None:
