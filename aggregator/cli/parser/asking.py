@@ -151,7 +151,7 @@ aggregator check --json | jq '.findings[]'
 )
 
 DOCTOR = Command(
-    "say on one page what is true here: versions, servers that fail, clients",
+    "show on one page what helps to find a fault: versions, failing servers, clients",
     """
 aggregator doctor                         what to look at first, and what to send with a report
 aggregator doctor --client claude-code    which surface it would get, and why

@@ -28,7 +28,7 @@ def _open(parser: argparse.ArgumentParser) -> None:
     )
     add_show_arguments(parser)
     parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="say more on stderr; -vv for all of it"
+        "-v", "--verbose", action="count", default=0, help="log more on stderr; -vv for everything"
     )
     parser.set_defaults(only=[], afresh=False, log_format="text")
 

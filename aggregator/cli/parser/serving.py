@@ -69,7 +69,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--notice",
         type=_seconds,
         metavar="TIME",
-        help="with --http: how long /readyz says so before new requests are refused then (0s)",
+        help="with --http: how long /readyz answers 503 before requests are refused (0s)",
     )
     parser.add_argument(
         "--state-key",
@@ -104,10 +104,13 @@ _LONGEST = 3600.0
 
 def _logging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="say more on stderr; -vv for all of it"
+        "-v", "--verbose", action="count", default=0, help="log more on stderr; -vv for everything"
     )
     parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="how to say it"
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="form of the log (default: text)",
     )
 
 
