@@ -39,7 +39,10 @@ async def test_a_caller_waits_no_longer_than_its_timeout(tmp_path: Path) -> None
 
     assert len(waits) == 4
     assert max(wait.seconds for wait in waits) <= SOON
-    assert all("taken effect" in wait.said for wait in waits)
+    # Of what waits behind a megabyte, nothing has been sent when its server is given up.
+    sent = [wait.said for wait in waits if "was not run" not in wait.said]
+    assert len(sent) >= 3
+    assert all("taken effect" in said for said in sent)
 
 
 def test_no_fault_stops_the_event_loop() -> None:
