@@ -1,15 +1,17 @@
 """What a call through the aggregator costs, beside the same call straight to its server.
 
-    python -m benchmarks.call [ROUNDS] [CHECKOUT]
+    python -m benchmarks.call [ROUNDS] [CHECKOUT] [--beside]
 
 One raw client speaks to the server itself, to the aggregator in front of it, to the plainest
 forwarder on the SDK and, if it is installed, to FastMCP's proxy: over stdio to a server over
 stdio, and over HTTP to a server over HTTP; client and server in the same era, first the one, then
 the other. Rounds are interleaved. With another checkout of the project, the aggregator in it goes
 the same way in the same rounds. Processor time is that of the process in the middle, of calls of
-100 B one at a time.
+100 B one at a time. Servers over HTTP are served by what `mcp` installs; with --beside, by whatever
+the aggregator has installed beside it.
 """
 
+import argparse
 import importlib.util
 import json
 import os
@@ -38,6 +40,7 @@ from benchmarks.web import (
     WEB_FORWARDER,
     WEB_SERVER,
     Program,
+    Stack,
     WebClient,
     free_port,
     program,
@@ -132,10 +135,12 @@ def over_stdio(folder: Path, era: Era, other: Path | None) -> Generator[Clients,
 
 
 @contextmanager
-def over_http(folder: Path, era: Era, other: Path | None) -> Generator[Clients, None, None]:
+def over_http(
+    folder: Path, era: Era, other: Path | None, served_by: Stack
+) -> Generator[Clients, None, None]:
     """Go every way there is over Streamable HTTP."""
     with ExitStack() as stack:
-        direct = stack.enter_context(closing(program(WEB_SERVER, era)))
+        direct = stack.enter_context(closing(program(WEB_SERVER, served_by, era)))
         config = configured(folder, f"http-{era}", {"url": direct.url})
 
         def served(checkout: Path) -> Program:
@@ -147,7 +152,7 @@ def over_http(folder: Path, era: Era, other: Path | None) -> Generator[Clients, 
         if other is not None:
             programs[OTHER] = served(other)
         if era == "handshake":
-            forwarder = program(WEB_FORWARDER, direct.url)
+            forwarder = program(WEB_FORWARDER, served_by, direct.url)
             programs["plain forwarder"] = stack.enter_context(closing(forwarder))
             if HAS_FASTMCP:
                 proxy = stack.enter_context(closing(program(WEB_FASTMCP, direct.url)))
@@ -166,12 +171,15 @@ def tool_of(way: str) -> str:
     return "one__fill" if way.startswith("aggregator") else "fill"
 
 
-def main(rounds: int, other: Path | None = None) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        for title, way in (("stdio to stdio", over_stdio), ("HTTP to HTTP", over_http)):
-            for era in ERAS:
-                with way(Path(folder), era, other) as clients:
-                    measure(f"{title}, {era}", clients, rounds)
+def main(rounds: int, other: Path | None, served_by: Stack) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for era in ERAS:
+            with over_stdio(folder, era, other) as clients:
+                measure(f"stdio to stdio, {era}", clients, rounds)
+        for era in ERAS:
+            with over_http(folder, era, other, served_by) as clients:
+                measure(f"HTTP to HTTP, {era}", clients, rounds)
     print(f"\nload: {', '.join(f'{each:.1f}' for each in os.getloadavg())}")
 
 
@@ -240,7 +248,9 @@ def _ratio(measured: dict[tuple[str, int], list[float]], name: str, at: int) -> 
 
 
 if __name__ == "__main__":
-    main(
-        int(sys.argv[1]) if len(sys.argv) > 1 else 5,
-        Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None,  # noqa: PLR2004
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.call")
+    parser.add_argument("rounds", nargs="?", type=int, default=5)
+    parser.add_argument("checkout", nargs="?", type=lambda given: Path(given).resolve())
+    parser.add_argument("--beside", action="store_true")
+    asked = parser.parse_args()
+    main(asked.rounds, asked.checkout, "beside" if asked.beside else "alone")

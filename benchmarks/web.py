@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.measure import INITIALIZE, MODERN, ROOT, Era, params_of
 from benchmarks.peers import SERVER
@@ -20,13 +20,23 @@ PATIENCE = 30.0
 IDLE = 4.0
 """Seconds after which a connection is not used again: servers close theirs after five."""
 
+Stack = Literal["alone", "beside"]
+"""What serves a server that is measured: what `mcp` installs, or whatever is installed here.
+
+The aggregator brings httptools and, with the extra `fast`, uvloop. The servers that people run have
+environments of their own, and get neither by installing `mcp`. So a server in this environment
+would be made faster by what it is measured against.
+"""
+
 _SERVE = """\
 import json, uvicorn, logging
 def serve(server):
     app = server.streamable_http_app(host="127.0.0.1")
     if sys.argv[-1] == "handshake":
         app = declining(app)
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", access_log=False)
+    stack = {} if sys.argv[2] == "beside" else {"http": "h11", "loop": "asyncio"}
+    port = int(sys.argv[1])
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False, **stack)
 def declining(app):
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS as known
     data = {"supported": list(known), "requested": "2026-07-28"}
@@ -50,7 +60,7 @@ WEB_SERVER = (
     + SERVER.partition("async def main")[0]
     + 'serve(Server("server", on_list_tools=list_tools, on_call_tool=call_tool))\n'
 )
-"""The same server as over stdio; its argument is the port."""
+"""The same server as over stdio; its arguments are the port, what serves it, and its era."""
 
 WEB_FORWARDER = (
     "import sys\n"
@@ -61,7 +71,7 @@ from mcp import Client
 from mcp.server import Server
 @contextlib.asynccontextmanager
 async def lifespan(server):
-    async with Client(sys.argv[2]) as client:
+    async with Client(sys.argv[3]) as client:
         yield client
 async def list_tools(ctx, params):
     return await ctx.lifespan_context.list_tools()
@@ -70,7 +80,7 @@ async def call_tool(ctx, params):
 serve(Server("f", lifespan=lifespan, on_list_tools=list_tools, on_call_tool=call_tool))
 """
 )
-"""The plainest forwarder over HTTP; its arguments are the port and the address of the server."""
+"""The plainest forwarder over HTTP; after the port and what serves it, the server's address."""
 
 WEB_FASTMCP = """\
 import sys
@@ -78,7 +88,7 @@ from fastmcp.server import create_proxy
 proxy = create_proxy(sys.argv[2])
 proxy.run("http", show_banner=False, log_level="ERROR", port=int(sys.argv[1]), path="/mcp")
 """
-"""FastMCP's proxy over HTTP, with the same arguments."""
+"""FastMCP's proxy over HTTP; its arguments are the port and the address of the server."""
 
 
 def free_port() -> int:
