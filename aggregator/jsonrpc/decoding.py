@@ -78,6 +78,15 @@ def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
     return finished(decoding(line, limit))
 
 
+def decoded_at_once(line: bytes, limit: int) -> Sequence[Decoded] | None:
+    """Return what a line says, unless to tell takes longer than others can wait."""
+    if len(line) <= UNWEIGHED_BYTES:
+        return decode(line, limit)
+    # What is nearly all text is as soon read as it is copied.
+    value = verbatim.parsed(line) if len(line) <= verbatim.MOST_BYTES else None
+    return None if value is None else _messages(value, line)
+
+
 def decoding(line: bytes | Overlong, limit: int) -> Generator[None, None, Sequence[Decoded]]:
     """Say the same of a long line in steps, between which others have their turn."""
     if isinstance(line, Overlong):

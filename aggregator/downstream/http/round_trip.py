@@ -1,7 +1,7 @@
 """A request there and its answer back on a kept connection, without a task that waits.
 
-Nearly every answer is a small body, or the first event of a stream. That is read where it comes;
-what differs in any way is left, from its first byte on, to whoever reads all there is.
+Nearly every answer is one body, or the first event of a stream. That is read where it comes; what
+differs in any way is left, from its first byte on, to whoever reads all there is.
 """
 
 from http import HTTPStatus
@@ -14,10 +14,16 @@ from aggregator.downstream.http.endpoint import Asked
 from aggregator.downstream.http.post import EVENTS, JSON
 from aggregator.downstream.http.reading import Head, Reading, body_of, usual
 from aggregator.downstream.http.sse import Reader, only_message
-from aggregator.jsonrpc.decoding import decode
+from aggregator.jsonrpc.decoding import decoded_at_once
 
-MOST_BYTES = 16 * 1024
-"""Bytes of a response that is read here: each may be a piece of its own."""
+SMALL_BYTES = 16 * 1024
+"""Bytes of a response that is read here in whatever pieces: each may be one of its own."""
+MOST_BYTES = 4 * 1024 * 1024
+"""Bytes of a response that is read here at all."""
+MOST_PIECES = 4096
+"""Pieces in which it may come, and of which it may consist: to keep one takes memory too."""
+PIECES_AT_ONCE = 200
+"""Pieces of a response that is not small for which others wait at once."""
 MOST_KNOWN_BYTES = 4 * 1024
 """Bytes of a head that is kept to be known again."""
 
@@ -89,7 +95,8 @@ class RoundTrip:
         self._has_events = False
         self._events: Reader | None = None
         """What reads a stream that is more than one message in one piece."""
-        self._body = b""
+        self._body: list[bytes] = []
+        self._body_size = 0
         self._is_answered = False
 
     def begin(self) -> None:
@@ -120,7 +127,7 @@ class RoundTrip:
         if answer is None:
             return True
         if self._owner.wants(self, answer):
-            self._is_answered, self._came = True, []
+            self._is_answered, self._came, self._body, self._size = True, [], [], 0
             self.asked.connection.read_by(self._reading)
             self._owner.arrived(self, answer)
         else:
@@ -148,13 +155,16 @@ class RoundTrip:
         if isinstance(came, OSError) or not came:
             raise _UnusualError
         self._size += len(came)
-        if self._size > MOST_BYTES:
+        is_small = self._size <= SMALL_BYTES
+        if self._size > MOST_BYTES or len(self._came) > MOST_PIECES:
             raise _UnusualError
         reading = self._fed(came)
         pieces: list[bytes] = []
         while piece := reading.take():
             pieces.append(piece)
-        body = b"".join(pieces)
+            if len(pieces) > PIECES_AT_ONCE and not is_small:
+                raise _UnusualError
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         return self._in_events(body) if self._has_events else self._in_body(body)
 
     def _fed(self, came: bytes) -> Reading:
@@ -165,10 +175,11 @@ class RoundTrip:
         return self._reading
 
     def _in_body(self, body: bytes) -> Answer | None:
-        self._body += body
-        if len(self._body) > self._limit:
+        self._body.append(body)
+        self._body_size += len(body)
+        if self._body_size > self._limit:
             raise _UnusualError
-        return _answer(self._body, self._limit) if self.is_over else None
+        return _answer(b"".join(self._body), self._limit) if self.is_over else None
 
     def _in_events(self, body: bytes) -> Answer | None:
         if self._events is None:
@@ -176,7 +187,9 @@ class RoundTrip:
                 return _answer(data, self._limit)
             self._events = Reader(self._limit) if body else None
         for event in () if self._events is None else self._events.feed(body):
-            if event is not None and event.data:
+            if event is None:
+                raise _UnusualError
+            if event.data:
                 return _answer(event.data, self._limit)
         if self.is_over:
             raise _UnusualError
@@ -185,8 +198,8 @@ class RoundTrip:
     def _read_out(self, came: bytes | OSError) -> None:
         """Skip what is behind the answer, if it is little: only at its end a connection is kept."""
         reading = self._reading
-        self._size += MOST_BYTES if isinstance(came, OSError) else len(came)
-        if reading is None or isinstance(came, OSError) or self._size > 2 * MOST_BYTES:
+        self._size += 0 if isinstance(came, OSError) else len(came)
+        if reading is None or isinstance(came, OSError) or self._size > SMALL_BYTES:
             self.cancel()
             return
         try:
@@ -223,9 +236,10 @@ def _answer(data: bytes, limit: int) -> Answer:
     """Return the answer that some data is.
 
     Raises:
-        _UnusualError: It is none, or something else is beside it.
+        _UnusualError: It is none, something else is beside it, or others have their turns while
+            it is taken apart.
     """
-    found = decode(data, limit)
+    found = decoded_at_once(data, limit) or ()
     message = found[0] if len(found) == 1 else None
     if not isinstance(message, JSONRPCResponse | JSONRPCError):
         raise _UnusualError

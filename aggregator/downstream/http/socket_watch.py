@@ -6,8 +6,8 @@ from socket import socket
 
 from aggregator.basics.clock import asyncio_loop
 
-CHUNK_BYTES = 64 * 1024
-"""Bytes that are read at once."""
+CHUNK_BYTES, LARGE_CHUNK_BYTES = 64 * 1024, 256 * 1024
+"""Bytes that are read at once, and where as many have come."""
 
 Hear = Callable[[bytes | OSError], bool]
 """Takes what came, and says whether more is waited for.
@@ -68,14 +68,14 @@ class SocketWatch:
             # Whoever wants to use it next finds that out.
             self.stop()
         # What broke behind some bytes is found once they are read, and not every loop tells again.
-        for _ in range(2):
-            if self._hear is None or not _read(readable, self._hear):
+        for size in (CHUNK_BYTES, LARGE_CHUNK_BYTES):
+            if self._hear is None or not _read(readable, size, self._hear):
                 return
 
 
-def _read(readable: socket, hear: Hear) -> bool:
+def _read(readable: socket, size: int, hear: Hear) -> bool:
     try:
-        came: bytes | OSError = readable.recv(CHUNK_BYTES)
+        came: bytes | OSError = readable.recv(size)
     except BlockingIOError:
         return False
     except OSError as error:

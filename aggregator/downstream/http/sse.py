@@ -34,7 +34,9 @@ class Event(NamedTuple):
 
 def only_message(piece: bytes, limit: int) -> bytes:
     """Return the data of the message that a stream begins with, if it is all of a piece."""
-    found = _ONE.fullmatch(piece) if len(piece) <= limit else None
+    # Where its end is yet to come, all of it would be looked through in vain.
+    is_whole = len(piece) <= limit and piece.endswith(b"\n")
+    found = _ONE.fullmatch(piece) if is_whole else None
     return b"" if found is None else found[1]
 
 

@@ -13,9 +13,9 @@ from aggregator.config.values import MAX_MESSAGE_BYTES
 from aggregator.downstream.http.address import Address
 from aggregator.downstream.http.endpoint import open_endpoint
 from aggregator.downstream.http.post import READING_OUT
-from aggregator.downstream.http.round_trip import MOST_BYTES
 from aggregator.downstream.http.streamable import Streamable, open_streamable
 from aggregator.downstream.transport import Received, Related, Undelivered
+from aggregator.jsonrpc.weight import UNWEIGHED_BYTES
 from tests.downstream.http.test_wire import Script, Visit, bare
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +56,8 @@ class Calling:
     def __init__(self, transport: Streamable) -> None:
         self.transport = transport
         self.taken: list[Received] = []
+        self.tasks = 0
+        """Those that were running when something was taken last."""
         self._last = 0
         self._came = anyio.Event()
 
@@ -78,6 +80,7 @@ class Calling:
 
     def _take(self, item: Received) -> None:
         self.taken.append(item)
+        self.tasks = len(anyio.get_running_tasks())
         self._came.set()
 
 
@@ -185,7 +188,7 @@ async def test_servers_may_make_up_ids(ids: tuple[object, ...]) -> None:
     "response",
     [
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n" + ANSWER,
-        whole(ANSWER.replace(b"[]", b"[]" + b" " * MOST_BYTES)),
+        whole(ANSWER.replace(b"[]", b"[]" + b" " * UNWEIGHED_BYTES)),
         whole(b"[" + ANSWER + b"]"),
         b"HTTP/1.1 100 Continue\r\n\r\n" + whole(ANSWER),
         whole(ANSWER, "201 Created"),

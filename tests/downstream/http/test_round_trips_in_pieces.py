@@ -1,6 +1,7 @@
 """Calls on kept connections that come back in pieces, or break: all at once, between two turns."""
 
 import gc
+import json
 import resource
 import socket
 import struct
@@ -14,7 +15,7 @@ import pytest
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from aggregator.downstream.http.connection import SMALL_BYTES, raw
-from aggregator.downstream.http.round_trip import RoundTrip
+from aggregator.downstream.http.round_trip import MOST_PIECES, RoundTrip
 from aggregator.downstream.transport import Received, Related, Undelivered
 from tests.downstream.http.test_round_trips import (
     ANSWER,
@@ -151,6 +152,89 @@ async def test_an_answer_comes_without_a_task_and_its_connection_is_kept(
         await far.read()
         for piece in pieces:
             await far.tell(piece)
+        assert await calls.until_answered() == answered(2)
+        await ask_again(calls, far)
+
+
+LONG_BYTES = 1_000_000
+"""Bytes of text in an answer that is taken apart at once all the same."""
+TEXT = "".join(chr(ord("a") + number % 26) for number in range(LONG_BYTES))
+LONG_RESULT = {"content": [{"type": "text", "text": TEXT}]}
+LONG_ANSWER = b'{"jsonrpc":"2.0","id":7,"result":%b}' % json.dumps(LONG_RESULT).encode()
+
+
+def is_long_answer(item: Received) -> bool:
+    message = item.message if isinstance(item, Related) else item
+    return isinstance(message, JSONRPCResponse) and message.result == LONG_RESULT
+
+
+@pytest.mark.parametrize(
+    "response",
+    [whole(LONG_ANSWER), STREAM + event(LONG_ANSWER) + END],
+    ids=["whole", "events"],
+)
+async def test_a_long_answer_comes_without_a_task_and_its_connection_is_kept(
+    near: list[socket.socket], response: bytes
+) -> None:
+    async with kept(near) as (calls, far):
+        before = len(anyio.get_running_tasks())
+        assert calls.put()
+        await far.read()
+        await anyio.to_thread.run_sync(far.say, response)
+        assert is_long_answer(await calls.until_answered())
+        assert calls.tasks == before
+        await ask_again(calls, far)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        whole(LONG_ANSWER)[:-20],
+        STREAM + event(LONG_ANSWER)[:-20],
+        STREAM + event(LONG_ANSWER)[:-LONG_BYTES],
+    ],
+    ids=["whole", "events", "beginning"],
+)
+async def test_a_call_whose_long_answer_breaks_off_is_not_sent_again(
+    near: list[socket.socket], response: bytes
+) -> None:
+    async with kept(near) as (calls, far):
+        assert calls.put()
+        await far.read()
+        await anyio.to_thread.run_sync(far.say, response)
+        far.reset()
+        assert broken(await calls.until_answered())
+
+
+async def test_a_long_answer_in_very_many_pieces_is_left_to_a_task_that_has_others_go_on(
+    near: list[socket.socket],
+) -> None:
+    async with kept(near) as (calls, far):
+        before = len(anyio.get_running_tasks())
+        assert calls.put()
+        await far.read()
+        said = b"data: " + LONG_ANSWER + b"\n\n"
+        parts = [said[at : at + 20] for at in range(0, len(said), 20)]
+        chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+        await anyio.to_thread.run_sync(far.say, STREAM + chunks + END)
+        assert is_long_answer(await calls.until_answered())
+        assert calls.tasks == before + 1
+        await ask_again(calls, far)
+
+
+async def test_what_comes_of_an_answer_is_not_kept_in_ever_more_pieces(
+    near: list[socket.socket],
+) -> None:
+    blanks = b" " * (MOST_PIECES + 1)
+    async with kept(near) as (calls, far):
+        before = len(anyio.get_running_tasks())
+        assert calls.put()
+        await far.read()
+        await far.tell(whole(blanks + ANSWER)[: -len(blanks + ANSWER)])
+        for _ in blanks:
+            await far.tell(b" ")
+        assert len(anyio.get_running_tasks()) == before + 1
+        far.say(ANSWER)
         assert await calls.until_answered() == answered(2)
         await ask_again(calls, far)
 
