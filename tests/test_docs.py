@@ -19,6 +19,7 @@ PAGES = [*sorted(DOCS.glob("*.md")), *sorted(ROOT.glob("*.md"))]
 HTTP_ENTRY = re.compile(
     r"^\| ([^|]+) \| `[^`]+` \| `((?:\{|extensions|mcpServers).*)` \|$", re.MULTILINE
 )
+FILE = re.compile(r"`((?:aggregator|benchmarks|tests)/[\w./-]+)`")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(?:#[^)]*)?\)")
 CONFIGURATION = re.compile(r"^```yaml\n(servers:\n.*?)^```", re.MULTILINE | re.DOTALL)
 FOUND = re.compile(r"^\| `([^`]+)` \| (?:`(\w+)`|nothing) \| `(\w+)` \|$", re.MULTILINE)
@@ -35,6 +36,12 @@ HTTP_ENTRIES = dict(HTTP_ENTRY.findall(written("clients.md")))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_of_ours_that_are_named_are_there(page: Path) -> None:
+    for named in FILE.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / named).exists(), f"{page.name} names {named}"
 
 
 @pytest.mark.parametrize("client", HTTP_ENTRIES)
