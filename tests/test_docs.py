@@ -16,6 +16,8 @@ from tests.processes.driver import aggregator, texts
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.glob("*.md")), *sorted(ROOT.glob("*.md"))]
+STEP = re.compile(r"^ *([\w/]+\.py) +([\w.]+(?: → [\w.]+)*)(?: {2,}|$)", re.MULTILINE)
+"""A step of a journey: a file, and the functions in it that it goes through."""
 HTTP_ENTRY = re.compile(
     r"^\| ([^|]+) \| `[^`]+` \| `((?:\{|extensions|mcpServers).*)` \|$", re.MULTILINE
 )
@@ -42,6 +44,21 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_files_of_ours_that_are_named_are_there(page: Path) -> None:
     for named in FILE.findall(page.read_text(encoding="utf-8")):
         assert (ROOT / named).exists(), f"{page.name} names {named}"
+
+
+def test_the_journeys_go_through_functions_that_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    steps = STEP.findall(page)
+
+    missing = [
+        f"{path}: {name}"
+        for path, names in steps
+        for name in names.split(" → ")
+        if f"def {name.rpartition('.')[2]}(" not in (ROOT / "aggregator" / path).read_text("utf-8")
+    ]
+
+    assert len(steps) > 20
+    assert missing == []
 
 
 @pytest.mark.parametrize("client", HTTP_ENTRIES)
