@@ -61,6 +61,23 @@ CHANGED_IN_PLACE = {
 """Objects that are changed by the module that has or makes them, and by no other."""
 
 
+ACROSS_ROOMS = {
+    "cli/files": "samples of files of other programs",
+    "conformance": "the official suite, on both sides of us",
+    "examples": "the servers of the examples",
+    "foreign": "clients and servers that are not ours",
+    "loopback": "what tests set up on this machine's own address",
+    "processes": "the program as it is started",
+    "profiles": "what one client sees of everything",
+    "release": "what is to be published, as it is installed",
+    "reliability": "faults of every kind",
+    "replicas": "several of us behind a gateway",
+    "soak": "what takes minutes",
+    "stories": "what a person would tell of",
+}
+"""Folders of tests that are not named like a folder of rooms, and what is in them."""
+
+
 @cache
 def modules() -> Mapping[str, str]:
     """Return the text of every module by its name inside the package."""
@@ -157,6 +174,19 @@ def test_a_room_with_a_single_importer_lives_in_its_folder() -> None:
     lonely = {room for room in rooms() if len(importers[room] - {"__main__"}) < 2}
 
     assert lonely == WITHOUT_TWO_IMPORTERS.keys()
+
+
+def test_tests_are_in_the_folder_of_what_they_test() -> None:
+    tests = ROOT / "tests"
+    folders = {
+        path.parent.relative_to(tests).as_posix()
+        for path in tests.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+    elsewhere = {each for each in folders if not (PACKAGE / each).is_dir()}
+
+    assert elsewhere == ACROSS_ROOMS.keys()
 
 
 def test_nothing_is_imported_for_types_alone() -> None:
