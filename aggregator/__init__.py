@@ -19,7 +19,7 @@ is made of (signals, turns, the clock); files are touched there by what reads th
     catalog      everything known about all servers now; lock/: what was agreed to
     config       servers.yaml as a value
     clients      what is known of each client, in one table
-    errors       the tree
+    errors       what a file or a call can fail for, as one tree
     memory       what is remembered between runs
     names        the names clients see, and the way back
     secrecy      what must not be shown or written down

@@ -4,8 +4,8 @@ AggregatorError
 ├── ConfigError                 servers.yaml cannot be used as written      (.path, .problem, …)
 ├── ElsewhereError              another of several processes has it     (.what, .replica, .facts)
 └── CallError                   a tool call that could not be completed
-    ├── UnknownToolError        no server offers it                         (.name, .suggestions)
-    ├── UnknownOfferError       there is no such prompt or skill            (.name, .suggestions)
+    ├── UnknownToolError        no server offers it                         (.name)
+    ├── UnknownOfferError       there is no such prompt or skill            (.name)
     ├── UnknownResultError      no result is kept under that name           (.name)
     ├── InvalidCallError        its arguments cannot be what was meant
     ├── NotReadOnlyError        it may change something, and must not       (.name)
@@ -16,7 +16,7 @@ AggregatorError
     ├── TurnedAwayError         its server did not take the call    (.server, .reason, .login)
     ├── ServerLostError         its server went away during the call        (.server, .reason)
     ├── CallTimeoutError        its server did not answer in time           (.server, .seconds)
-    ├── WrongEraError           its server could not ask its question       (.server, .is_mended)
+    ├── WrongEraError           its server could not ask its question       (.server)
     ├── UnauditedError          it could not be written down, and must be   (.reason)
     ├── CrowdedError            too many clients have a process of its own  (.server)
     ├── OverLimitError          whoever calls has made too many calls       (.seconds)
@@ -130,7 +130,6 @@ class UnknownToolError(CallError):
         message += f". {note}" if note else f". Use `{search}` to find the right name"
         super().__init__(message)
         self.name = name
-        self.suggestions = tuple(suggestions)
 
 
 class UnknownOfferError(CallError):
@@ -146,7 +145,6 @@ class UnknownOfferError(CallError):
             message += f"; the {closest(suggestions)}"
         super().__init__(f'{message}. Ask `{search}` for "kind:{kind}" to see which there are')
         self.name = name
-        self.suggestions = tuple(suggestions)
 
 
 class UnknownResultError(CallError):
@@ -317,7 +315,6 @@ class WrongEraError(CallError):
             f"in the handshake era of the protocol only. {after}"
         )
         self.server = server
-        self.is_mended = is_mended
 
 
 class UnauditedError(CallError):

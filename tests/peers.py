@@ -237,19 +237,19 @@ async def aggregating(
     named = [name for name in servers if name not in without]
     config = configured({name: options.get(name, {}) for name in named}, settings)
     is_shared = is_shared or way().is_shared
-    audience = ConnectedClients(is_shared=is_shared)
+    connected = ConnectedClients(is_shared=is_shared)
     fleet = Fleet(
         config,
         connect=lambda server: servers[server.name],
         identity=IDENTITY,
         jitter=lambda: 1.0,
         memory=memory,
-        events=audience,
+        events=connected,
         last_known=last_known,
         is_shared=is_shared,
     )
     client_memory = ClientMemory(memory or NoMemory(), config.path)
-    upstream = Upstream(fleet, audience, client_memory, logins, replica)
+    upstream = Upstream(fleet, connected, client_memory, logins, replica)
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)

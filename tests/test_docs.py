@@ -16,9 +16,12 @@ from tests.processes.driver import aggregator, texts
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.glob("*.md")), *sorted(ROOT.glob("*.md"))]
+STEP = re.compile(r"^ *([\w/]+\.py) +([\w.]+(?: → [\w.]+)*)(?: {2,}|$)", re.MULTILINE)
+"""A step of a journey: a file, and the functions in it that it goes through."""
 HTTP_ENTRY = re.compile(
     r"^\| ([^|]+) \| `[^`]+` \| `((?:\{|extensions|mcpServers).*)` \|$", re.MULTILINE
 )
+FILE = re.compile(r"`((?:aggregator|benchmarks|tests)/[\w./-]+)`")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)(?:#[^)]*)?\)")
 CONFIGURATION = re.compile(r"^```yaml\n(servers:\n.*?)^```", re.MULTILINE | re.DOTALL)
 FOUND = re.compile(r"^\| `([^`]+)` \| (?:`(\w+)`|nothing) \| `(\w+)` \|$", re.MULTILINE)
@@ -35,6 +38,27 @@ HTTP_ENTRIES = dict(HTTP_ENTRY.findall(written("clients.md")))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_of_ours_that_are_named_are_there(page: Path) -> None:
+    for named in FILE.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / named).exists(), f"{page.name} names {named}"
+
+
+def test_the_journeys_go_through_functions_that_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    steps = STEP.findall(page)
+
+    missing = [
+        f"{path}: {name}"
+        for path, names in steps
+        for name in names.split(" → ")
+        if f"def {name.rpartition('.')[2]}(" not in (ROOT / "aggregator" / path).read_text("utf-8")
+    ]
+
+    assert len(steps) > 20
+    assert missing == []
 
 
 @pytest.mark.parametrize("client", HTTP_ENTRIES)

@@ -19,8 +19,6 @@ from aggregator.cli.serve import EVENT_LOOP, SWITCH_INTERVAL
 from aggregator.config import Config
 from aggregator.entry.hub_socket import HubSocket
 
-logger = logging.getLogger(__name__)
-
 
 def run(words: Sequence[str]) -> None:
     """Be the hub of whoever holds the lock that we were given."""

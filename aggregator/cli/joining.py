@@ -24,7 +24,6 @@ class Guest(Peer):
 
     def __init__(self, stream: socket.socket) -> None:
         super().__init__()
-        stream.settimeout(PATIENCE)
         self._stream = stream
         self._lines = stream.makefile("rb")
 
@@ -55,6 +54,7 @@ def joined(config: Path, environment: Environment, profile: str = "") -> Generat
         yield None
         return
     ours, theirs = socket.socketpair()
+    ours.settimeout(PATIENCE)
     with ours, closing(connection):
         with theirs:
             given = (theirs.fileno(), theirs.fileno(), STANDARD_ERROR)

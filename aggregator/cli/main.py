@@ -99,10 +99,10 @@ def _gather(options: argparse.Namespace, rest: list[str]) -> None:
         return
     words = _WORDS.get(options.command)
     if words is None or is_strange:
-        hint = _meant(options, rest)
-        if (behind := _behind(options)) is not None:
-            is_slip = hint.startswith("Did you mean")
-            hint = f"{hint} {behind}" if is_slip else behind
+        if (behind := _behind(options)) is None:
+            hint = _meant(options, rest)
+        else:
+            hint = " ".join(filter(None, (_slip(options, rest), behind)))
         raise CommandError(f"unrecognized arguments: {' '.join(rest)}", hint, ExitStatus.USAGE)
     getattr(options, words).extend(rest)
 
@@ -116,9 +116,9 @@ def _behind(options: argparse.Namespace) -> str | None:
 
 
 def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
-    """Say which option was most likely meant, or where they are listed."""
+    """Say what was most likely meant, or where the options are listed."""
     usage = f"`aggregator {options.command or ''} --help` shows how it is used".replace("  ", " ")
-    strange = next((each for each in rest if each.startswith("--")), None)
+    strange = _strange(rest)
     if options.command == "search" and strange is None and any(each[2:] for each in rest):
         return behind_dashes("aggregator search", [*options.query, *rest])
     if options.command == "lock" and not rest[0].startswith("-"):
@@ -128,13 +128,25 @@ def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:
         return usage
     if options.command == "call" and rest[1:]:
         return f"An argument of the tool is written `{strange.lstrip('-')}={rest[1]}`"
+    return _slip(options, rest) or usage
+
+
+def _slip(options: argparse.Namespace, rest: Sequence[str]) -> str | None:
+    """Say which option was most likely meant, if one is like what was typed."""
+    strange = _strange(rest)
+    if strange is None or options.command is None:
+        return None
     typed, equals, value = strange.partition("=")
     close = _OTHERWISE.get(options.command, {}).get(typed)
     if close:
         given = value if equals else next(iter(rest[rest.index(strange) + 1 :]), "PORT")
         return f"Did you mean `{close} {shlex.quote(given)}`?"
     close = _nearest(typed, _options_of(options.command))
-    return f"Did you mean `{close}`?" if close else usage
+    return f"Did you mean `{close}`?" if close else None
+
+
+def _strange(rest: Sequence[str]) -> str | None:
+    return next((each for each in rest if each.startswith("--")), None)
 
 
 def _options_of(command: str) -> list[str]:

@@ -273,12 +273,13 @@ def changed(server: dict[str, Any], there: str | None = None) -> str:
     """Say how much of a server is not as it was approved, and what helps."""
     tools = sum(bool(each["tool"]) for each in server["drift"])
     changes = [counted(tools, "tool")] if tools else []
-    changes += ["its instructions"] if tools < len(server["drift"]) else []
+    own = "instructions" if server.get("new") else "its instructions"
+    changes += [own] if tools < len(server["drift"]) else []
     withheld = _withheld(server)
     rest = f", {withheld} of them withheld" if withheld else ""
     step = f"; {_next_step(server, there)}" if there is not None else ""
     if server.get("new"):
-        what = " and ".join(changes).replace("its ", "")
+        what = " and ".join(changes)
         return f"{server['name']}: not in the lock yet, with {what} to approve{rest}{step}"
     sorts = {_SORTS.get(each["kind"], "changed") for each in server["drift"]}
     how = sorts.pop() if len(sorts) == 1 else "changed"

@@ -138,6 +138,9 @@ class Child(Peer):
         self._names: list[str] = []
         self._asked: int | None = None
         self._received: queue.SimpleQueue[Json | None] = queue.SimpleQueue()
+
+    def listen(self) -> None:
+        """Take from now on what it says."""
         threading.Thread(target=self._receive, daemon=True).start()
 
     def last_words(self, server: str) -> list[str]:
@@ -289,6 +292,7 @@ def serving(
             env=dict(environment.variables),
         )
         child = Child(process, log)
+        child.listen()
         try:
             yield child
         except KeyboardInterrupt as told:

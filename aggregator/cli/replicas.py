@@ -8,7 +8,7 @@ from aggregator.config.http import Replicas
 from aggregator.config.quantities import is_store
 from aggregator.upstream.http.binding import Binding, BindingError
 from aggregator.upstream.http.replicas.common import Common
-from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.key_file import ensure_keys
 from aggregator.upstream.http.replicas.mail import Box
 from aggregator.upstream.seal import Cipher
 
@@ -51,7 +51,7 @@ def common_for(
     from aggregator.upstream.http.replicas.cipher import SharedCipher  # noqa: PLC0415 - see above
 
     try:
-        keys = KeyFile(path)
+        keys = ensure_keys(path)
         cipher = SharedCipher(keys)
         return Common.of(keys, cipher, binding, None if url is None else _store(url, cipher))
     except BindingError as error:

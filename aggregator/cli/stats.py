@@ -60,8 +60,10 @@ def _remark(config: Config, environment: Environment) -> None:
 async def _known(state: Path, config: Config) -> dict[ServerName, tuple[ToolEntry, ...]]:
     """Return the tools of each server of which it is known what it offers; none is started."""
     last_known = open_last_known(state, config)
-    sheets = {name: await last_known.recall_whole(each) for name, each in config.enabled.items()}
-    return {name: sheet.ready.entries for name, sheet in sheets.items() if sheet is not None}
+    listings = {name: await last_known.recall_whole(each) for name, each in config.enabled.items()}
+    return {
+        name: listing.ready.entries for name, listing in listings.items() if listing is not None
+    }
 
 
 def _scale(

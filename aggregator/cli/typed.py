@@ -57,8 +57,9 @@ def _object(name: str, text: str) -> dict[str, Any]:
     return dict(value)
 
 
+_NO_COMMA = "Expecting ',' delimiter"
 _SLIPS = {
-    "Expecting ',' delimiter": "a `,` is missing",
+    _NO_COMMA: "a `,` is missing",
     "Expecting ':' delimiter": "a `:` is missing",
     "Expecting property name enclosed in double quotes": 'a key needs double quotes (`{"key": 1}`)',
     "Expecting value": "a value is missing, or text is without its quotes",
@@ -75,7 +76,7 @@ def _slip(text: str, error: json.JSONDecodeError) -> str:
     if error.pos < len(text.rstrip()):
         return f"{said} at `{text[error.pos :][:20]}`"
     missing = "]" if text.count("[") > text.count("]") else "}"
-    return f"a `{missing}` is missing at the end" if said == "a `,` is missing" else said
+    return f"a `{missing}` is missing at the end" if error.msg == _NO_COMMA else said
 
 
 def _pairs(pairs: Sequence[str]) -> dict[str, Any]:

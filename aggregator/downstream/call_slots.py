@@ -140,4 +140,6 @@ class CallSlots:
             del self._waiting[party]
 
     def __repr__(self) -> str:
-        return f"<Places {self._held.total} of {self._limit} taken, {self._queued.total} waiting>"
+        return (
+            f"<CallSlots {self._held.total} of {self._limit} taken, {self._queued.total} waiting>"
+        )

@@ -143,6 +143,11 @@ def in_words(error: BaseException) -> str:
     """Put an error into words that fit behind a server's name."""
     if isinstance(error, TimeoutError):
         return "it took too long"
+    return first_line(error)
+
+
+def first_line(error: BaseException) -> str:
+    """Return how an error describes itself, in a line; its class if it does not."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
 

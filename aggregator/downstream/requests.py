@@ -52,7 +52,7 @@ class Requests:
         self._questions = questions
         self._part = part
         """Ends a connection on which nothing is under way, for a reason."""
-        self._places = CallSlots(server.max_in_flight, server.max_queued)
+        self._slots = CallSlots(server.max_in_flight, server.max_queued)
         self.link: Link | None = None
         """What they are sent by now."""
         self.mirrored = NOTHING_MIRRORED
@@ -65,7 +65,7 @@ class Requests:
 
     def reconfigure(self, server: ServerConfig) -> None:
         """Give them other places and other deadlines."""
-        self._places.resize(server.max_in_flight, server.max_queued)
+        self._slots.resize(server.max_in_flight, server.max_queued)
         self._server = server
 
     def open(self, link: Link, mirrored: Mirrored) -> None:
@@ -83,7 +83,7 @@ class Requests:
 
     def can_begin(self, caller: Caller) -> bool:
         """Whether a client's request can be sent without a wait, for all that is known here."""
-        return self._direct_link(caller) is not None and self._places.is_free(caller.party)
+        return self._direct_link(caller) is not None and self._slots.is_free(caller.party)
 
     def _direct_link(self, caller: Caller) -> Link | None:
         """Return what a client's request can be sent by at once, given a place."""
@@ -102,7 +102,7 @@ class Requests:
         result, or finishes it.
         """
         link, party = self._direct_link(caller), caller.party
-        if link is None or not self._places.take_free(party):
+        if link is None or not self._slots.take_free(party):
             return None
         is_sent = False
         try:
@@ -112,7 +112,7 @@ class Requests:
             )
         finally:
             if not is_sent:
-                self._places.give_back(party)
+                self._slots.give_back(party)
         if not is_sent:
             return None
         self.deadlines.hold(sent.patience)
@@ -120,7 +120,7 @@ class Requests:
         return sent
 
     def _free(self, sent: Sent) -> None:
-        self._places.give_back(sent.caller.party)
+        self._slots.give_back(sent.caller.party)
         self.deadlines.let_go(sent.patience)
 
     def take_plain(self, sent: Sent) -> dict[str, Any] | None:
@@ -169,7 +169,7 @@ class Requests:
         link, server = self.link, self._server
         if link is None:
             raise ServerUnavailableError(server.name, self._status.reason)
-        if self._places.turns_away(caller.party):
+        if self._slots.turns_away(caller.party):
             raise BusyError(server.name)
         scope = anyio.CancelScope()
         patience = self._patience(scope)
@@ -177,7 +177,7 @@ class Requests:
         try:
             with scope:
                 with patience:
-                    await self._places.take(caller.party)
+                    await self._slots.take(caller.party)
                     try:
                         if caller.log_level is not None:
                             await link.lower_level(caller.log_level)
@@ -186,7 +186,7 @@ class Requests:
                             method, params, call=call, mirrored=self.mirrored
                         )
                     finally:
-                        self._places.give_back(caller.party)
+                        self._slots.give_back(caller.party)
                 return self._took(link, result)
         except REQUEST_FAILURES as error:
             await self._explain(error, link, caller)
@@ -271,4 +271,4 @@ class Requests:
             raise WrongEraError(self._server.name, is_mended=self._is_outdated)
 
     def __repr__(self) -> str:
-        return f"<Requests {self._places}, {len(self.deadlines)} with a deadline>"
+        return f"<Requests {self._slots}, {len(self.deadlines)} with a deadline>"

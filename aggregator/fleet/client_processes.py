@@ -99,9 +99,7 @@ class Resident(Protocol):
         ...
 
 
-Recruit = Callable[
-    [ServerConfig, ServerEvents, Callable[[], JsonObject], frozenset[str]], Downstream
-]
+Make = Callable[[ServerConfig, ServerEvents, Callable[[], JsonObject], frozenset[str]], Downstream]
 """Makes a server: who hears its events, what its client can be asked, and what is watched."""
 
 
@@ -112,7 +110,7 @@ class ClientProcess:
         self,
         server: ServerConfig,
         resident: Resident,
-        recruit: Recruit,
+        make: Make,
         look: Callable[["ClientProcess"], None],
     ) -> None:
         self.resident = resident
@@ -122,7 +120,7 @@ class ClientProcess:
         self._waiting = 0
         self._look = look
         # Nobody but its client decides how long it is kept, unless the file says so.
-        self.downstream = recruit(as_own(server), self, lambda: resident.capabilities, self.watched)
+        self.downstream = make(as_own(server), self, lambda: resident.capabilities, self.watched)
 
     @property
     def name(self) -> ServerName:
@@ -190,11 +188,11 @@ class ClientProcesses:
 
     def __init__(
         self,
-        recruit: Recruit,
+        make: Make,
         listed: Callable[[ServerName, Ready], None],
         configured: Callable[[ServerName], ServerConfig | None],
     ) -> None:
-        self._recruit = recruit
+        self._make = make
         self._configured = configured
         """Returns a server as it is configured now, if each client is to have its own."""
         self._listed = listed
@@ -298,7 +296,7 @@ class ClientProcesses:
             raise ServerUnavailableError(name, "its configuration has changed")
         if not self._held.fits_one_more(resident.party, MAX_CLIENT_PROCESSES):
             raise CrowdedError(server.name, self._held.total)
-        process = ClientProcess(server, resident, self._recruit, self._look)
+        process = ClientProcess(server, resident, self._make, self._look)
         self._taken[server.name, resident.key] = process
         self._held.change(resident.party, 1)
         self._begun.append(process)

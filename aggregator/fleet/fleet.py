@@ -125,13 +125,13 @@ class Fleet:
         self._start_queue = start_queue or StartQueue(STARTING_AT_ONCE)
         self._is_shared = is_shared
         eras = Eras(memory or NoMemory())
-        self._enlist = ServerFactory(
+        self._server_factory = ServerFactory(
             connect, identity, eras=eras, jitter=jitter, start_queue=self._start_queue
         )
-        self.client_processes = ClientProcesses(self._enlist, self._note_listed, self._own)
+        self.client_processes = ClientProcesses(self._server_factory, self._note_listed, self._own)
         """The processes that clients have to themselves."""
-        self._running = RunningServers(self._recruit, self._recalling.tell_rest)
-        self._running.muster(config)
+        self._running = RunningServers(self._make_server, self._recalling.tell_rest)
+        self._running.configure(config)
         self.awaiting = Awaiting(
             lambda: self.now,
             self.changed,
@@ -145,12 +145,12 @@ class Fleet:
         for downstream in self._running.values():
             self._recalling.tell(downstream)
 
-    def _recruit(self, server: ServerConfig) -> Downstream:
+    def _make_server(self, server: ServerConfig) -> Downstream:
         # What a server offers must not depend on which of several clients came first.
         clients = [] if self._is_shared else self._clients
         capabilities = partial(joint, clients, self._events.expected)
         watched = self._watched.get(server.name, frozenset())
-        return self._enlist(self._shown(server), self, capabilities, watched)
+        return self._server_factory(self._shown(server), self, capabilities, watched)
 
     def _shown(self, server: ServerConfig) -> ServerConfig:
         """Return a server as it is run for all: of one that each client has, only to be listed."""
@@ -220,7 +220,7 @@ class Fleet:
     def reconfigure(self, config: Config, reviews: Reviews = NO_REVIEWS) -> None:
         """Go over to another configuration, replacing only the servers that it makes others."""
         before, since = self.now.catalog.servers, anyio.current_time()
-        kept = self._running.muster(config)
+        kept = self._running.configure(config)
         self._recalling.expect(config.enabled.keys() - kept)
         states = {
             name: before[name] if name in kept else Pending(since=since) for name in config.enabled

@@ -170,7 +170,7 @@ class Indexing:
                 if state.known and await self._stage(server, state.known.entries):
                     yield server, self._taken(server, state)
             # Also between two servers: one that never rests would have nothing forgotten.
-            await in_turns(self.index.tidy(), lambda: True)
+            await take_steps(self.index.tidy())
 
     def _next(self) -> ServerName | None:
         """Return whose turn it is: who has come first, and may be shown."""
@@ -192,7 +192,7 @@ class Indexing:
             return self._reading == server
         steps = self.index.stage(server, self._with_forms(entries), self._describe(server))
         with closing(steps):
-            is_staged = await in_turns(steps, lambda: self._reading == server)
+            is_staged = await take_steps(steps, lambda: self._reading == server)
         if is_staged:
             self._staged[server] = entries
         return is_staged
@@ -222,7 +222,9 @@ def _offers_same(before: ServerState, after: ServerState) -> bool:
     )
 
 
-async def in_turns(steps: Generator[None, None, None], is_wanted: Callable[[], bool]) -> bool:
+async def take_steps(
+    steps: Generator[None, None, None], is_wanted: Callable[[], bool] = lambda: True
+) -> bool:
     """Take steps, and let others have their turn meanwhile; say whether the last was taken."""
     for number, _ in enumerate(steps, 1):
         if number % AT_ONCE == 0:

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 DIRECTORY = "catalogs"
 READ_AT_ONCE = 256 * 1024
-"""Bytes of all sheets together that are read before the first list is answered."""
+"""Bytes of all listings together that are read before the first list is answered."""
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes a listing may have: what a server may list, and then some."""
 PAUSE = 1.0
@@ -67,7 +67,7 @@ class Recalled(NamedTuple):
 
 
 class LastKnown:
-    """The sheets of the servers of one configuration."""
+    """The saved listings of the servers of one configuration."""
 
     def __init__(self, directory: Path | None, *, recalls: bool = True) -> None:
         self._directory = directory

@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio.lowlevel
 from anyio import to_thread
 
-from aggregator.basics import turns
 from aggregator.basics.signals import Signal
+from aggregator.basics.turns import in_turns
 from aggregator.catalog import NOTHING_BESIDES, Offers
-from aggregator.fleet.indexing import Growing, in_turns
+from aggregator.fleet.indexing import Growing, take_steps
 from aggregator.fleet.now import Now
 from aggregator.names import ServerName, ToolName
 from aggregator.search.hits import Hit
@@ -151,16 +151,16 @@ class OtherOffers:
             offers = offers_of(given, self._now.routes.shown_uri)
         else:
             offers = map(local_skill, given.values())
-        for kind, named in (await turns.in_turns(by_kind(offers))).items():
+        for kind, named in (await in_turns(by_kind(offers))).items():
             if named:
                 index = self._indexes.get(kind) or self._begin(kind)
                 entries = [offer.entry for offer in named.values()]
-                await in_turns(index.stage(server, entries), lambda: True)
+                await take_steps(index.stage(server, entries))
                 self._offers[kind][server] = named
             elif self._offers[kind].pop(server, None) is not None:
                 self._indexes[kind].hide(server)
             if kind in self._indexes:
-                await in_turns(self._indexes[kind].tidy(), lambda: True)
+                await take_steps(self._indexes[kind].tidy())
         # What is known may have changed meanwhile, and be another than this.
         self._settled = None
         if given is NOTHING_BESIDES:

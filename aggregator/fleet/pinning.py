@@ -174,13 +174,13 @@ def tell(
     what = f", {withheld} withheld" if withheld else ""
     tools = sum(bool(each.tool) for each in drift)
     counted = [f"{tools} tool{'' if tools == 1 else 's'}"] if tools else []
-    counted += ["its instructions"] if tools < len(drift) else []
+    own = "instructions" if is_new else "its instructions"
+    counted += [own] if tools < len(drift) else []
     there = command("lock --diff", server.name, config)
     approving = f"`{command('approve', server.name, config)}` approves"
     if is_new:
-        whose = " and ".join(counted).replace("its ", "")
         return (
-            f"not in the lock yet, with {whose} to approve{what}. "
+            f"not in the lock yet, with {' and '.join(counted)} to approve{what}. "
             f"`{there}` shows what it offers, {approving} that"
         )
     verb = "differs" if tools == len(drift) == 1 else "differ"

@@ -16,7 +16,7 @@ import anyio.lowlevel
 from aggregator.basics.signals import Signal
 from aggregator.catalog import ToolEntry
 from aggregator.config import Config
-from aggregator.fleet.indexing import Growing, Indexing, in_turns
+from aggregator.fleet.indexing import Growing, Indexing, take_steps
 from aggregator.fleet.narrowing import Narrowing
 from aggregator.fleet.now import Now
 from aggregator.fleet.other_offers import OtherOffers
@@ -140,9 +140,9 @@ class NarrowView:
             describe = self._seen.descriptions.get(server, "")
             steps = self.index.stage(server, entries, describe, self._indexing.index)
             with closing(steps):
-                await in_turns(steps, lambda: True)
+                await take_steps(steps)
             self._staged[server] = entries
-        await in_turns(self.index.tidy(), lambda: True)
+        await take_steps(self.index.tidy())
         await anyio.lowlevel.checkpoint()
 
 

@@ -27,11 +27,11 @@ class RunningServers(Mapping[ServerName, Downstream]):
 
     def __init__(
         self,
-        recruit: Callable[[ServerConfig], Downstream],
-        brief: Callable[[Downstream], Awaitable[None]],
+        make: Callable[[ServerConfig], Downstream],
+        prepare: Callable[[Downstream], Awaitable[None]],
     ) -> None:
-        self._recruit = recruit
-        self._brief = brief
+        self._make = make
+        self._prepare = prepare
         """Tells a server what it is to know before it runs."""
         self._members: dict[ServerName, Running] = {}
         self._arrivals: list[Running] = []
@@ -58,7 +58,7 @@ class RunningServers(Mapping[ServerName, Downstream]):
         """Those that are to start, and it is not their turn yet."""
         return {name for name, downstream in self.items() if downstream.is_queued}
 
-    def muster(self, config: Config) -> frozenset[ServerName]:
+    def configure(self, config: Config) -> frozenset[ServerName]:
         """Have the servers of a configuration; return those of before that it reaches alike."""
         kept = _kept(self._members, config)
         leavers = [each for name, each in self._members.items() if name not in kept]
@@ -71,7 +71,7 @@ class RunningServers(Mapping[ServerName, Downstream]):
             if name in kept:
                 members[name] = kept[name]
             else:
-                members[name] = Running(self._recruit(server), anyio.CancelScope())
+                members[name] = Running(self._make(server), anyio.CancelScope())
                 self._arrivals.append(members[name])
         self._members = members
         self._changed.send()
@@ -92,7 +92,7 @@ class RunningServers(Mapping[ServerName, Downstream]):
         self._living.append(member.downstream.name)
         try:
             with member.scope:
-                await self._brief(member.downstream)
+                await self._prepare(member.downstream)
                 await member.downstream.run()
         finally:
             self._living.remove(member.downstream.name)

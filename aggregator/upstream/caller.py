@@ -1,6 +1,5 @@
 """The client behind one of its requests, as the server it is forwarded to may reach it."""
 
-from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Protocol
@@ -282,11 +281,6 @@ def loaded_elsewhere(ctx: Context) -> tuple[str, ...]:
     """Return what the session of a request has loaded in other replicas."""
     found = () if ctx.request is None else ctx.request.scope.get(LOADED)
     return found or ()
-
-
-def meeting(ctx: Context) -> Callable[[Any], None] | None:
-    """Return who is to be told, once, whose request this is, if anybody is."""
-    return None if ctx.request is None else ctx.request.scope.pop(MEET, None)
 
 
 def has_servers_alone(ctx: Context) -> bool:

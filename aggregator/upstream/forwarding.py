@@ -143,13 +143,18 @@ class Forwarding:
         params = _forwarded(forward.params)
         own = self._fleet.own_state(forward.server, request.resident)
         is_modern = _speaks_modern(own or request.now.catalog.servers.get(forward.server))
+        binding = _binding(forward, caller)
         try:
             if caller.era == "handshake" and is_modern:
                 result = await fulfil(servers, forward.server, forward.method, params, caller)
             elif caller.era == "handshake":
                 result = without_questions(await server.request(forward.method, params, caller))
+            elif "ticket" in (state := self._opened(params, binding)):
+                result = await self._resume(state, params, caller, binding)
             elif is_modern:
-                result = await self._pass(server, forward, params, caller)
+                passed = _with_state(params, state)
+                result = await server.request(forward.method, passed, caller)
+                result = self._passed(result, forward, binding)
             else:
                 result = await self._park(server, forward, params, caller)
             return _stripped(result)
@@ -180,7 +185,7 @@ class Forwarding:
         requests = self._fleet.server(forward.server).requests
         params = _forwarded(forward.params)
         if request.caller.era == "modern":
-            # What has no state of ours has none, and is passed on as in `_pass`.
+            # What has no state of ours has none, and is passed on as in `send`.
             params.pop("requestState", None)
         sent = requests.begin(forward.method, params, request.caller, settled)
         return None if sent is None else Begun(requests, sent)
@@ -225,20 +230,6 @@ class Forwarding:
         except CallError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
-    async def _pass(
-        self, server: Downstream, forward: Forward, params: dict[str, Any], caller: ContextCaller
-    ) -> dict[str, Any]:
-        """Pass a round trip of the modern era through, its state sealed."""
-        binding = _binding(forward, caller)
-        state = self._opened(params, binding)
-        if "ticket" in state:
-            return await self._resume(state, params, caller, binding)
-        params.pop("requestState", None)
-        if "state" in state:
-            params["requestState"] = state["state"]
-        result = await server.request(forward.method, params, caller)
-        return self._passed(result, forward, binding)
-
     def _passed(self, result: dict[str, Any], forward: Forward, binding: Binding) -> dict[str, Any]:
         """Return a result of the modern era, its state sealed if it asks for something."""
         if not is_input_required(result):
@@ -252,10 +243,6 @@ class Forwarding:
         self, server: Downstream, forward: Forward, params: dict[str, Any], caller: ContextCaller
     ) -> dict[str, Any]:
         """Send a request of the modern era to a server that asks in the middle of it."""
-        binding = _binding(forward, caller)
-        state = self._opened(params, binding)
-        if "ticket" in state:
-            return await self._resume(state, params, caller, binding)
         own = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         if not caller.capabilities:
             return without_questions(await server.request(forward.method, own, caller))
@@ -263,7 +250,7 @@ class Forwarding:
         async def run(behind: Caller) -> dict[str, Any]:
             return without_questions(await server.request(forward.method, own, behind))
 
-        return await self.hold(run, caller, binding)
+        return await self.hold(run, caller, _binding(forward, caller))
 
     async def hold(self, run: Run, caller: ContextCaller, binding: Binding) -> dict[str, Any]:
         """Do what may ask the client something; return its result, or what it asks."""
@@ -317,6 +304,12 @@ class Forwarding:
             raise MCPError(
                 types.INVALID_PARAMS, "`requestState` was not issued for this request"
             ) from None
+
+
+def _with_state(params: JsonObject, state: JsonObject) -> dict[str, Any]:
+    """Return a request of the modern era with the state that its server gave, and none of ours."""
+    own = {key: value for key, value in params.items() if key != "requestState"}
+    return {**own, "requestState": state["state"]} if "state" in state else own
 
 
 def _binding(forward: Forward, caller: ContextCaller) -> Binding:

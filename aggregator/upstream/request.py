@@ -1,6 +1,6 @@
 """One request of one client, and what was known when it came."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from aggregator.basics.json import JsonObject, as_object
 from aggregator.exposure import time_to_live
 from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.now import Now
-from aggregator.upstream.caller import ContextCaller, Way
+from aggregator.upstream.caller import MEET, Context, ContextCaller, Way
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.login_invitations import Outlook, plain
 
@@ -52,3 +52,8 @@ def keepable(answer: dict[str, Any], milliseconds: int, era: Era) -> dict[str, A
     if era == "handshake":
         return answer
     return {"ttlMs": milliseconds, "cacheScope": "private", **answer}
+
+
+def meeting(ctx: Context) -> Callable[[Request], None] | None:
+    """Return who is to be told, once, whose request this is, if anybody is."""
+    return None if ctx.request is None else ctx.request.scope.pop(MEET, None)

@@ -29,7 +29,6 @@ from aggregator.upstream.caller import (
     Context,
     client_name,
     era_of,
-    meeting,
     stream_of,
 )
 from aggregator.upstream.calls import Calls
@@ -47,7 +46,7 @@ from aggregator.upstream.outlooks import Outlooks
 from aggregator.upstream.plain_calls import PlainCalls
 from aggregator.upstream.prompts import Prompts
 from aggregator.upstream.replica import ALONE, ELSEWHERE, Replica
-from aggregator.upstream.request import Request
+from aggregator.upstream.request import Request, meeting
 from aggregator.upstream.requesters import INTRODUCING, Requesters
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.results.guard import Guard

@@ -300,7 +300,9 @@ def test_what_does_not_end_by_itself_is_left_to_end(shell: Shell) -> None:
         TemporaryFile() as log,
         Popen([sys.executable, "-c", program], stdin=PIPE, stdout=PIPE) as process,
     ):
-        Child(process, log).part()
+        child = Child(process, log)
+        child.listen()
+        child.part()
         is_left = process.poll() is None
         process.kill()
 

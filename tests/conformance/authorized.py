@@ -80,11 +80,11 @@ async def main(url: str) -> None:
         server = ServerConfig(NAME, "", type="http", url=url, oauth=configured())
         person = Person(server, logins)
         config = Config(logins.config, {NAME: server}, Settings(surface="full"))
-        audience = ConnectedClients()
+        connected = ConnectedClients()
         fleet = Fleet(
-            config, connect=lambda each: reach(each, logins), identity=IDENTITY, events=audience
+            config, connect=lambda each: reach(each, logins), identity=IDENTITY, events=connected
         )
-        upstream = Upstream(fleet, audience, ClientMemory(NoMemory(), config.path))
+        upstream = Upstream(fleet, connected, ClientMemory(NoMemory(), config.path))
         async with anyio.create_task_group() as group:
             group.start_soon(fleet.run)
             group.start_soon(upstream.announce_changes)

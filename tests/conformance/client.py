@@ -33,9 +33,9 @@ async def main(url: str) -> None:
     """Use everything there is behind an address."""
     server = ServerConfig(NAME, "", type="http", url=url)
     config = Config(Path("servers.yaml"), {NAME: server}, Settings(surface="full"))
-    audience = ConnectedClients()
-    fleet = Fleet(config, connect=reach, identity=IDENTITY, events=audience)
-    upstream = Upstream(fleet, audience, ClientMemory(NoMemory(), config.path))
+    connected = ConnectedClients()
+    fleet = Fleet(config, connect=reach, identity=IDENTITY, events=connected)
+    upstream = Upstream(fleet, connected, ClientMemory(NoMemory(), config.path))
     async with anyio.create_task_group() as group:
         group.start_soon(fleet.run)
         group.start_soon(upstream.announce_changes)

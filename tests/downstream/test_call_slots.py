@@ -31,54 +31,54 @@ def anyio_backend(virtual_time: object) -> object:
     return virtual_time
 
 
-async def held(places: CallSlots, party: object, log: list[object], seconds: float = 10) -> None:
-    await places.take(party)
+async def held(slots: CallSlots, party: object, log: list[object], seconds: float = 10) -> None:
+    await slots.take(party)
     try:
         log.append(party)
         await anyio.sleep(seconds)
     finally:
-        places.give_back(party)
+        slots.give_back(party)
 
 
 @pytest.mark.parametrize(
     ("limit", "most"), [(1, 1), (2, 1), (3, 2), (4, 3), (8, 6), (32, 24), (100, 75)]
 )
 async def test_one_client_leaves_a_quarter_to_others(limit: int, most: int) -> None:
-    places, log = CallSlots(limit, 1000), list[object]()
+    slots, log = CallSlots(limit, 1000), list[object]()
 
     async with anyio.create_task_group() as group:
         for _ in range(2 * limit):
-            group.start_soon(held, places, "greedy", log)
+            group.start_soon(held, slots, "greedy", log)
         await anyio.sleep(1)
         assert len(log) == most
         group.cancel_scope.cancel()
 
-    assert repr(places) == f"<Places 0 of {limit} taken, 0 waiting>"
+    assert repr(slots) == f"<CallSlots 0 of {limit} taken, 0 waiting>"
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 1), (4, 3), (8, 7), (32, 28), (100, 87)])
 async def test_a_client_of_many_sessions_leaves_an_eighth_to_others(limit: int, most: int) -> None:
-    places, log = CallSlots(limit, 1000), list[object]()
+    slots, log = CallSlots(limit, 1000), list[object]()
 
     async with anyio.create_task_group() as group:
         for number in range(2 * limit):
-            group.start_soon(held, places, Session("greedy", number), log)
-            group.start_soon(held, places, Session("greedy", number), log)
+            group.start_soon(held, slots, Session("greedy", number), log)
+            group.start_soon(held, slots, Session("greedy", number), log)
         await anyio.sleep(1)
         assert len(log) == most
-        assert not places.turns_away("other")
+        assert not slots.turns_away("other")
         group.cancel_scope.cancel()
 
-    assert repr(places) == f"<Places 0 of {limit} taken, 0 waiting>"
+    assert repr(slots) == f"<CallSlots 0 of {limit} taken, 0 waiting>"
 
 
 async def test_many_sessions_of_a_client_have_no_more_turns_than_one() -> None:
-    places, log = CallSlots(8, 1000), list[object]()
+    slots, log = CallSlots(8, 1000), list[object]()
     others = [Session("b", number) for number in range(3)]
 
     async with anyio.create_task_group() as group:
         for seconds, party in enumerate([*"xxxxxx", *others, "a", *others, "a"], 10):
-            group.start_soon(held, places, party, log, seconds)
+            group.start_soon(held, slots, party, log, seconds)
             await anyio.wait_all_tasks_blocked()
 
     assert [str(each)[0] for each in log[:7]] == ["x"] * 6 + ["S"]
@@ -87,88 +87,88 @@ async def test_many_sessions_of_a_client_have_no_more_turns_than_one() -> None:
 
 
 async def test_a_client_beside_whom_there_can_be_no_other_has_all_places() -> None:
-    places, log = CallSlots(4, 1), list[object]()
+    slots, log = CallSlots(4, 1), list[object]()
 
     async with anyio.create_task_group() as group:
         for _ in range(4):
-            group.start_soon(held, places, None, log)
+            group.start_soon(held, slots, None, log)
         await anyio.sleep(1)
-        may_wait = not places.turns_away(None)
-        group.start_soon(held, places, None, log)
+        may_wait = not slots.turns_away(None)
+        group.start_soon(held, slots, None, log)
         await anyio.sleep(1)
 
-        assert (len(log), may_wait, places.turns_away(None)) == (4, True, True)
+        assert (len(log), may_wait, slots.turns_away(None)) == (4, True, True)
 
 
 async def test_whoever_has_nothing_is_next_however_many_of_others_wait() -> None:
-    places, log = CallSlots(4, 1000), list[object]()
+    slots, log = CallSlots(4, 1000), list[object]()
     calls = [("a", 10), ("a", 20), ("a", 30), ("b", 40), ("a", 50), ("a", 50), ("c", 100)]
 
     async with anyio.create_task_group() as group:
         for party, seconds in [*calls, ("b", 1), ("c", 1)]:
-            group.start_soon(held, places, party, log, seconds)
+            group.start_soon(held, slots, party, log, seconds)
             await anyio.wait_all_tasks_blocked()
 
     assert log == ["a", "a", "a", "b", "c", "a", "b", "c", "a"]
 
 
 async def test_those_who_have_as_little_take_turns() -> None:
-    places, log = CallSlots(16, 1000), list[object]()
+    slots, log = CallSlots(16, 1000), list[object]()
 
     async with anyio.create_task_group() as group:
         # One place after the other is given back: tasks that are woken together run in any order.
         for seconds, party in enumerate("x" * 12 + "y" * 12 + "z" * 12 + "w" * 12, 10):
-            group.start_soon(held, places, party, list[object](), seconds)
+            group.start_soon(held, slots, party, list[object](), seconds)
             await anyio.wait_all_tasks_blocked()
         for party in "aaaabb":
-            group.start_soon(held, places, party, log, 100)
+            group.start_soon(held, slots, party, log, 100)
             await anyio.wait_all_tasks_blocked()
 
     assert log[:2] == ["a", "b"]
 
 
 async def test_a_queue_is_shared_like_the_places() -> None:
-    places, log = CallSlots(2, 4), list[object]()
+    slots, log = CallSlots(2, 4), list[object]()
 
     async with anyio.create_task_group() as group:
         for _ in range(4):
-            assert not places.turns_away("greedy")
-            group.start_soon(held, places, "greedy", log)
+            assert not slots.turns_away("greedy")
+            group.start_soon(held, slots, "greedy", log)
             await anyio.wait_all_tasks_blocked()
 
-        assert places.turns_away("greedy")
-        assert not places.turns_away("other")
+        assert slots.turns_away("greedy")
+        assert not slots.turns_away("other")
         group.cancel_scope.cancel()
 
 
 async def test_who_gives_up_waiting_leaves_nothing_behind() -> None:
-    places, log = CallSlots(1, 10), list[object]()
+    slots, log = CallSlots(1, 10), list[object]()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(held, places, "first", log)
+        group.start_soon(held, slots, "first", log)
         await anyio.wait_all_tasks_blocked()
         # The place is given back at the very moment at which it is given up.
         with anyio.move_on_after(10):
-            await held(places, "late", log)
+            await held(slots, "late", log)
         with anyio.move_on_after(1):
-            await held(places, "next", log)
+            await held(slots, "next", log)
 
     assert log[0] == "first"
-    assert repr(places) == "<Places 0 of 1 taken, 0 waiting>"
+    assert repr(slots) == "<CallSlots 0 of 1 taken, 0 waiting>"
 
 
 async def test_more_places_are_given_at_once_and_fewer_as_calls_end() -> None:
-    places, log = CallSlots(1, 10), list[object]()
+    slots, log = CallSlots(1, 10), list[object]()
 
     async with anyio.create_task_group() as group:
         for party in "abcd":
-            group.start_soon(held, places, party, log)
+            group.start_soon(held, slots, party, log)
             await anyio.wait_all_tasks_blocked()
         assert log == ["a"]
-        places.resize(3, 10)
+        slots.resize(3, 10)
         await anyio.sleep(1)
         assert sorted(log, key=str) == ["a", "b", "c"]
-        places.resize(1, 10)
+        slots.resize(1, 10)
         await anyio.sleep(8)
         assert len(log) == 3
 
@@ -186,7 +186,7 @@ def test_nobody_has_too_many_and_nobody_waits_for_a_place_that_is_free(
     limit: int, calls: list[tuple[str, int, int, bool]]
 ) -> None:
     """Whatever the order of arrivals, endings and cancellations, each call has its turn."""
-    places, there, under_way = CallSlots(limit, 1000), Counter[str](), Counter[str]()
+    slots, there, under_way = CallSlots(limit, 1000), Counter[str](), Counter[str]()
     done: list[bool] = []
 
     async def call(party: str, after: int, seconds: int, hurried: bool) -> None:
@@ -194,7 +194,7 @@ def test_nobody_has_too_many_and_nobody_waits_for_a_place_that_is_free(
         is_first, began = not there[party] and there.total() < limit, anyio.current_time()
         there[party] += 1
         with anyio.move_on_after(5 if hurried else float("inf")):
-            await places.take(party)
+            await slots.take(party)
             under_way[party] += 1
             try:
                 assert under_way.total() <= limit
@@ -202,7 +202,7 @@ def test_nobody_has_too_many_and_nobody_waits_for_a_place_that_is_free(
                 await anyio.sleep(seconds)
             finally:
                 under_way[party] -= 1
-                places.give_back(party)
+                slots.give_back(party)
         there[party] -= 1
         done.append(True)
 
@@ -214,7 +214,7 @@ def test_nobody_has_too_many_and_nobody_waits_for_a_place_that_is_free(
     trio.run(main, clock=MockClock(autojump_threshold=0))
 
     assert len(done) == len(calls)
-    assert repr(places) == f"<Places 0 of {limit} taken, 0 waiting>"
+    assert repr(slots) == f"<CallSlots 0 of {limit} taken, 0 waiting>"
 
 
 def hanging(era: Era) -> RawServer:
@@ -258,7 +258,7 @@ async def test_the_hung_calls_of_one_client_cost_another_no_time(server_era: Era
             took = anyio.current_time() - began
 
     assert took == 0
-    # 24 places and 192 in the queue.
+    # 24 slots and 192 in the queue.
     assert Counter(refused) == {BusyError: 784, CallTimeoutError: 216}
 
 

@@ -54,7 +54,7 @@ def is_at_rest(upstream: Upstream, server: str = "one") -> bool:
     """Whether nothing of any call is left behind."""
     requests = upstream.fleet.server(server).requests  # pyright: ignore[reportArgumentType]
     assert requests.link is not None
-    is_free = "Places 0 of" in repr(requests) and "0 with a deadline" in repr(requests)
+    is_free = "CallSlots 0 of" in repr(requests) and "0 with a deadline" in repr(requests)
     return is_free and "0 in flight" in repr(requests.link)
 
 

@@ -1,4 +1,4 @@
-"""What servers were last known to offer: kept in a file, and compared with what they offer now."""
+"""What servers offered when they were approved: kept in a file, and compared with listings."""
 
 from aggregator.catalog.lock.drift import (
     Drift,

@@ -1,4 +1,4 @@
-"""How what a server offers now differs from what it was known to offer."""
+"""How what a server offers now differs from what it offered when it was approved."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping

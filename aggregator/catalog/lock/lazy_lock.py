@@ -169,7 +169,7 @@ class _Reading:
             if key == "servers":
                 servers = {}
                 for name in self._keys():
-                    servers[ServerName(name)] = yield from self._sheet(name)
+                    servers[ServerName(name)] = yield from self._locked_server(name)
             elif key == "lock":
                 version = self._value()
                 check_version(version)
@@ -182,7 +182,7 @@ class _Reading:
             raise LockError("names no servers")
         return servers
 
-    def _sheet(self, server: str) -> Generator[None, None, LockedServer]:
+    def _locked_server(self, server: str) -> Generator[None, None, LockedServer]:
         if _OPENING.match(self._data, self._at) is None:
             raise no_server(server)
         facts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What one server was last known to offer, and what stands for each of its tools."""
+"""What one server offered when it was approved, and what stands for each of its tools."""
 
 import json
 from collections.abc import Collection, Mapping

@@ -44,6 +44,7 @@ def tls_context(address: Address) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=address.ca_file)
     else:
         context = httpx2.create_ssl_context(verify=address.verify)
+    context.set_alpn_protocols(["http/1.1"])
     if address.client_cert is not None:
         context.load_cert_chain(address.client_cert, address.client_key)
     return context

@@ -177,7 +177,7 @@ class Endpoint:
         limit = self.max_message_bytes if response.is_success else ERROR_BYTES
         pieces: list[bytes] = []
         size = 0
-        async for piece in _in_turns(response):
+        async for piece in _pieces(response):
             pieces.append(piece)
             size += len(piece)
             if size > limit:
@@ -194,7 +194,7 @@ class Endpoint:
         """
         try:
             reader = Reader(self.max_message_bytes)
-            async for piece in _in_turns(response):
+            async for piece in _pieces(response):
                 for event in reader.feed(piece):
                     if event is None:
                         await anyio.lowlevel.checkpoint()
@@ -404,7 +404,7 @@ def _refuse_encoding(response: Response) -> None:
         raise broken("its answer is compressed, although that was not asked for")
 
 
-async def _in_turns(response: Response) -> AsyncGenerator[bytes, None]:
+async def _pieces(response: Response) -> AsyncGenerator[bytes, None]:
     """Give the body in pieces; others have their turn also where very many came at once.
 
     The HTTP client that asks for streams reads what has come to its last chunk before it waits.

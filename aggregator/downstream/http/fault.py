@@ -11,6 +11,7 @@ from http import HTTPStatus
 import httpx2
 
 from aggregator.basics.frozen import frozen
+from aggregator.downstream.failure import first_line
 from aggregator.downstream.http.reading import TooMuchError
 from aggregator.downstream.transport import Undelivered, UndeliveredError
 
@@ -82,9 +83,9 @@ def of_error(
         who = "it" if proxy is None else "its proxy"
         if (why := _unconnected(error, proxy or url)) is not None:
             return _unreachable(f"{who} cannot be reached: {why}")
-        return _unreachable(f"it cannot be reached: {_first_line(error)}")
+        return _unreachable(f"it cannot be reached: {first_line(error)}")
     if isinstance(error, httpx2.SSEError | TooMuchError):
-        return broken(f"its answer could not be read: {_first_line(error)}")
+        return broken(f"its answer could not be read: {first_line(error)}")
     return broken("the connection broke before the answer was complete")
 
 
@@ -187,8 +188,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _unreachable(reason: str) -> UndeliveredError:
     return UndeliveredError(Undelivered(reason, may_have_run=False, is_unreachable=True))
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__

@@ -40,10 +40,7 @@ class Wire:
     ) -> None:
         self._host = url.raw_host.decode("ascii")
         self._port = url.port or PORTS[url.scheme]
-        self._context = None
-        if url.scheme == "https":
-            context.set_alpn_protocols(["http/1.1"])
-            self._context = context
+        self._context = context if url.scheme == "https" else None
         self._options = options
         self._patience = patience
         self._keep = keep

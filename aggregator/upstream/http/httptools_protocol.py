@@ -99,6 +99,7 @@ class _HttptoolsProtocol(HttpToolsProtocol):
         self._single_writes = SingleWrites(transport, self.loop.call_soon)
         super().connection_made(self._single_writes)  # pyright: ignore[reportArgumentType]
         self._request_timer = RequestTimer(self, self.limits, self._is_answering)
+        self._request_timer.begin()
         self._shortcut = Shortcut()
         own = {Presence.KEY: self._request_timer.presence, Shortcut.KEY: self._shortcut}
         self.app_state = {**self.app_state, **own}

@@ -71,9 +71,12 @@ class RequestTimer:
         self._is_answering = is_answering
         self._timer: _Timer | None = None
         self._client: Address | None = protocol.client
+
+    def begin(self) -> None:
+        """Expect a request, and count the connection as unauthenticated."""
         self.expect()
         if self._client is not None:
-            limits.among.admit(self._client, protocol.transport.abort)
+            self._limits.among.admit(self._client, self._protocol.transport.abort)
 
     def expect(self) -> None:
         """Give the client its time for what is yet to come of a request."""
@@ -113,6 +116,7 @@ class _TimedProtocol(H11Protocol):
         """Expect a request."""
         super().connection_made(SingleWrites(transport, self.loop.call_soon))  # pyright: ignore[reportArgumentType]
         self._request_timer = RequestTimer(self, self.limits, self._is_answering)
+        self._request_timer.begin()
         self.app_state = {**self.app_state, Presence.KEY: self._request_timer.presence}
 
     def data_received(self, data: bytes) -> None:

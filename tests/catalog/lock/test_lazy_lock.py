@@ -31,7 +31,8 @@ def apart(text: str) -> LazyLock:
 
 def said(lazy_lock: LazyLock) -> dict[str, dict[str, object]]:
     return {
-        name: {each: sheet.tool(each) for each in sheet.spans} for name, sheet in lazy_lock.items()
+        name: {each: locked.tool(each) for each in locked.spans}
+        for name, locked in lazy_lock.items()
     }
 
 
@@ -47,7 +48,7 @@ def test_what_is_written_is_found(lock: Lock) -> None:
     lazy_lock = apart(written(lock))
 
     assert said(lazy_lock) == known(lock)
-    assert {name: sheet.source for name, sheet in lazy_lock.items()} == {
+    assert {name: locked.source for name, locked in lazy_lock.items()} == {
         name: record.source for name, record in lock.items()
     }
 
@@ -101,11 +102,11 @@ def test_what_is_no_lock_is_said_in_one_sentence(text: str) -> None:
 
 def test_a_tool_that_cannot_be_read_was_approved_by_nobody() -> None:
     lock = {NOTES: Record("s", tools={"add": tool("Adds."), "list": tool("Lists.")})}
-    sheet = apart(written(lock).replace('"Adds."', '"Adds." "'))[NOTES]
+    locked = apart(written(lock).replace('"Adds."', '"Adds." "'))[NOTES]
 
-    assert sheet.tool("add") is None
-    assert sheet.tool("list") == tool("Lists.")
-    assert sheet.tool("other") is None
+    assert locked.tool("add") is None
+    assert locked.tool("list") == tool("Lists.")
+    assert locked.tool("other") is None
 
 
 @pytest.mark.parametrize(
@@ -124,12 +125,12 @@ def test_a_file_says_the_same_to_whoever_serves_and_to_commands(old: str, new: s
     lock = {NOTES: Record("s", tools={"add": tool("Adds."), "list": tool("Lists.")})}
     text = written(lock).replace(old, new)
 
-    sheet, record = apart(text)[NOTES], read(text.encode())[NOTES]
+    locked, record = apart(text)[NOTES], read(text.encode())[NOTES]
 
-    served = {name: sheet.tool(name) for name in sheet.spans}
+    served = {name: locked.tool(name) for name in locked.spans}
     assert {name: each for name, each in served.items() if each is not None} == record.tools
     assert tuple(name for name, each in served.items() if each is None) == record.altered
-    assert record.source == sheet.source
+    assert record.source == locked.source
 
 
 def test_what_python_takes_to_be_equal_and_json_does_not_is_no_approval() -> None:

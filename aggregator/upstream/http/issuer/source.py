@@ -1,10 +1,10 @@
 """Where an issuer publishes its keys: found by its own description, fetched within bounds."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import anyio
@@ -20,6 +20,16 @@ from aggregator.upstream.http.issuer.keyset import KeysError, KeySet, read_keys
 PATIENCE = 10.0
 """Seconds that it may take to find and to fetch the keys."""
 MAX_QUOTED = 200
+
+
+class _Reply(Protocol):
+    """What an issuer answers."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def body(self) -> bytes: ...
 
 
 async def fetch_keys(issuer: Issuer) -> KeySet:
@@ -48,7 +58,7 @@ async def fetch_keys(issuer: Issuer) -> KeySet:
         raise KeysError(on_one_line(str(error))) from error
 
 
-async def _described(issuer: str, fetch: Any) -> Mapping[str, Any]:  # noqa: ANN401 - imported late
+async def _described(issuer: str, fetch: Callable[[str], Awaitable[_Reply]]) -> Mapping[str, Any]:
     """Return how an issuer describes itself, where it has the very name that we know it by."""
     other: object = None
     for place in places(issuer):

@@ -30,20 +30,17 @@ class KeyFile:
     """The keys in a file, as they are now."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file, which is made with a new key if there is none.
+        """Read the file.
 
         Raises:
-            BindingError: It cannot be made, cannot be used, or is not a secret.
+            BindingError: It cannot be used, or is not a secret.
         """
         self.path = path
         try:
-            if not path.exists():
-                _make(path)
             self._stamp = look_at(path)
             self.known = _read(path)
         except OSError as error:
-            reason = in_words(error)
-            raise BindingError(f"the key file `{path}` cannot be used: {reason}") from error
+            raise BindingError(_unusable(path, error)) from error
 
     def look(self) -> None:
         """Read the file again if it is another; while it cannot be used, the keys stay."""
@@ -56,10 +53,28 @@ class KeyFile:
         except (BindingError, OSError) as error:
             reason = str(error)
             if isinstance(error, OSError):
-                reason = f"the key file `{self.path}` cannot be used: {in_words(error)}"
+                reason = _unusable(self.path, error)
             logger.error("%s; the keys stay as they were", reason)  # noqa: TRY400 - said whole
         else:
             logger.info("the keys in `%s` have changed", self.path)
+
+
+def ensure_keys(path: Path) -> KeyFile:
+    """Return the keys in a file, which is made with a new one if there is none.
+
+    Raises:
+        BindingError: It cannot be made, cannot be used, or is not a secret.
+    """
+    try:
+        if not path.exists():
+            _make(path)
+    except OSError as error:
+        raise BindingError(_unusable(path, error)) from error
+    return KeyFile(path)
+
+
+def _unusable(path: Path, error: OSError) -> str:
+    return f"the key file `{path}` cannot be used: {in_words(error)}"
 
 
 def _make(path: Path) -> None:

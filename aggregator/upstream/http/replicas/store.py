@@ -91,8 +91,6 @@ class Store:
         self._size = 0
         self._news = Signal()
         self._is_told = False
-        self.operations = 0
-        """How often the store was asked or told something."""
 
     @property
     def is_up(self) -> bool:
@@ -150,7 +148,6 @@ class Store:
         client = self._client
         if client is None or not keys:
             return [None] * len(keys)
-        self.operations += 1
         with anyio.fail_after(patience):
             found = await client.mget([self._named(key) for key in keys])
         return [self._read(*each) for each in zip(keys, found, strict=True)]
@@ -160,7 +157,6 @@ class Store:
         client, named = self._client, self._named(key)
         if client is None:
             return None
-        self.operations += 1
         mine = self._cipher.close(KEPT, json.dumps([key, holder]).encode())
         found = None
         with suppress(*_FAILURES), anyio.fail_after(CLAIM_TIME):
@@ -178,7 +174,6 @@ class Store:
         client, named = self._client, self._named(key)
         if client is None:
             return
-        self.operations += 1
         with suppress(*_FAILURES), anyio.fail_after(ANSWER_TIME):
             if self._read(key, await client.get(named)) == holder:
                 await client.delete([named])
@@ -257,7 +252,6 @@ class Store:
         client = self._client
         if client is None:
             raise TimeoutError
-        self.operations += 1
         with anyio.fail_after(CONNECT_TIME):
             if each.key:
                 closed = self._cipher.close(KEPT, each.body)

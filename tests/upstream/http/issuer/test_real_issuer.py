@@ -25,7 +25,7 @@ from pydantic import AnyUrl
 from aggregator.config.http import SCOPE, AccessRule, Http, Issuer
 from aggregator.config.profile import Profile
 from aggregator.records.events import CallEnded, Event
-from tests.login.provider import installed, logged_in, provider
+from tests.downstream.login.provider import installed, logged_in, provider
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.loopback.web import listening
 from tests.patience import PATIENCE

@@ -15,7 +15,7 @@ from aggregator.upstream.http.binding import Binding
 from aggregator.upstream.http.keys import Keys
 from aggregator.upstream.http.replicas.cipher import SharedCipher
 from aggregator.upstream.http.replicas.common import Common
-from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.key_file import ensure_keys
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import Store
 from tests.loopback.door import Open, door
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 def common(path: Path, name: str, store: str | None = None) -> Common:
     """Return what a replica of this name has in common with all that have the same file."""
-    keys = KeyFile(path)
+    keys = ensure_keys(path)
     cipher = SharedCipher(keys)
     box = None if store is None else Store(store, cipher)
     made = Common.of(keys, cipher, Binding("127.0.0.1", 0), box)

@@ -13,7 +13,7 @@ from aggregator.config import Settings
 from aggregator.config.profile import Profile
 from aggregator.upstream.http.keys import Keys, Ring
 from aggregator.upstream.http.replicas.cipher import SharedCipher
-from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.key_file import ensure_keys
 from aggregator.upstream.http.replicas.passes import LIFETIME, MAX_PASS, read_pass, write_pass
 from aggregator.upstream.http.session import Introduction
 from aggregator.upstream.http.sessions import Owner
@@ -178,7 +178,7 @@ async def test_what_is_not_sealed_by_us_for_this_opens_nothing(tmp_path: Path) -
     async with pair(plain, tmp_path) as (one, two, client):
         session = await begin(client, one)
         good = session[SESSION]
-        other = SharedCipher(KeyFile(tmp_path / "another-key"))
+        other = SharedCipher(ensure_keys(tmp_path / "another-key"))
         introduction = Introduction(types.InitializeRequestParams.model_validate(HELLO), "x")
         foreign = write_pass(introduction, Owner(), Replica("two"), other)
         state = two.upstream.replica.sealer.seal({}, Binding("", "", "", ""))
@@ -317,7 +317,7 @@ async def test_a_process_of_its_own_is_where_the_session_was_opened(tmp_path: Pa
 
 
 def test_an_id_says_what_was_settled_and_ends(tmp_path: Path) -> None:
-    cipher = SharedCipher(KeyFile(tmp_path / "key"))
+    cipher = SharedCipher(ensure_keys(tmp_path / "key"))
     client = types.InitializeRequestParams.model_validate(HELLO)
     owner = Owner("reading", "digest")
     key = write_pass(Introduction(client, "2025-06-18"), owner, Replica("b"), cipher, lambda: 100.0)
@@ -331,7 +331,7 @@ def test_an_id_says_what_was_settled_and_ends(tmp_path: Path) -> None:
 
 
 def test_who_says_much_of_itself_has_an_id_that_gateways_take(tmp_path: Path) -> None:
-    cipher = SharedCipher(KeyFile(tmp_path / "key"))
+    cipher = SharedCipher(ensure_keys(tmp_path / "key"))
     long: dict[str, Any] = {
         **HELLO,
         "clientInfo": {"name": "n" * 9000, "version": "v" * 9000, "title": "t" * 9000},
@@ -350,7 +350,7 @@ def test_who_says_much_of_itself_has_an_id_that_gateways_take(tmp_path: Path) ->
 
 
 def test_a_token_of_a_request_ends_by_the_clock_that_replicas_share(tmp_path: Path) -> None:
-    cipher, time = SharedCipher(KeyFile(tmp_path / "key")), 0.0
+    cipher, time = SharedCipher(ensure_keys(tmp_path / "key")), 0.0
     here, there = (Sealer(cipher, lambda: time) for _ in range(2))
     binding = Binding("who", "server", "tools/call", "tool")
     token = here.seal({"state": "s"}, binding)

@@ -18,7 +18,7 @@ from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.replicas.mail import Mail
 from aggregator.upstream.http.replicas.store import MAX_VALUE, MAX_WAITING, SCOPE, Store
 from aggregator.upstream.seal import OwnCipher
-from tests.login.logins import login
+from tests.downstream.login.logins import login
 from tests.loopback.door import door
 from tests.patience import PATIENCE
 from tests.replicas.cluster import STORE, storehouse

@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.upstream.http.binding import BindingError
 from aggregator.upstream.http.replicas.cipher import SharedCipher
-from aggregator.upstream.http.replicas.key_file import KeyFile
+from aggregator.upstream.http.replicas.key_file import ensure_keys
 from aggregator.upstream.seal import ForeignStateError
 
 OLD, NEW = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2))
@@ -22,7 +22,7 @@ def written(path: Path, *lines: str) -> Path:
 
 def test_a_key_is_made_where_there_is_none_and_is_a_secret(tmp_path: Path) -> None:
     path = tmp_path / "new" / "key"
-    first, second = KeyFile(path), KeyFile(path)
+    first, second = ensure_keys(path), ensure_keys(path)
 
     assert first.known == second.known
     assert len(first.known[0]) == 32
@@ -48,7 +48,7 @@ def test_what_is_no_key_is_refused_in_a_sentence(
     path.chmod(0o600)
 
     with pytest.raises(BindingError, match=problem):
-        KeyFile(path)
+        ensure_keys(path)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
@@ -57,7 +57,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> Non
     path.chmod(mode)
 
     with pytest.raises(BindingError, match="can be read by others"):
-        KeyFile(path)
+        ensure_keys(path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -65,25 +65,25 @@ def test_a_key_that_is_lent_to_our_group_as_in_a_container_is_taken(tmp_path: Pa
     path = written(tmp_path / "key", OLD)
     os.chown(path, 4242, os.getegid())
     path.chmod(0o440)
-    assert KeyFile(path).known
+    assert ensure_keys(path).known
 
     path.chmod(0o444)
     with pytest.raises(BindingError, match="can be read by others"):
-        KeyFile(path)
+        ensure_keys(path)
 
 
 def test_a_directory_and_a_file_that_cannot_be_made_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BindingError, match="is not one"):
-        KeyFile(tmp_path)
+        ensure_keys(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(BindingError, match="cannot be used"):
-        KeyFile(tmp_path / "file" / "key")
+        ensure_keys(tmp_path / "file" / "key")
 
 
 def test_the_first_key_seals_and_all_of_them_open(tmp_path: Path) -> None:
-    old = SharedCipher(KeyFile(written(tmp_path / "old", OLD)))
-    both = SharedCipher(KeyFile(written(tmp_path / "both", NEW, OLD)))
-    new = SharedCipher(KeyFile(written(tmp_path / "new", NEW)))
+    old = SharedCipher(ensure_keys(written(tmp_path / "old", OLD)))
+    both = SharedCipher(ensure_keys(written(tmp_path / "both", NEW, OLD)))
+    new = SharedCipher(ensure_keys(written(tmp_path / "new", NEW)))
 
     assert both.open("x", old.close("x", b"old")) == b"old"
     assert new.open("x", both.close("x", b"new")) == b"new"
@@ -95,7 +95,7 @@ def test_a_key_changes_while_we_run_and_stays_while_the_file_cannot_be_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = written(tmp_path / "key", OLD)
-    keys = KeyFile(path)
+    keys = ensure_keys(path)
     written(path, NEW, OLD)
     keys.look()
     assert len(keys.known) == 2
@@ -116,7 +116,7 @@ def test_a_key_changes_while_we_run_and_stays_while_the_file_cannot_be_used(
 
 
 def test_what_is_sealed_for_one_thing_is_worth_nothing_for_another(tmp_path: Path) -> None:
-    cipher = SharedCipher(KeyFile(tmp_path / "key"))
+    cipher = SharedCipher(ensure_keys(tmp_path / "key"))
     closed = cipher.close("session", b"secret")
 
     assert b"secret" not in closed

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from aggregator.downstream.login.file import TURN, LoginFile, LoginFileError, login_file
-from tests.login.logins import login
+from tests.downstream.login.logins import login
 from tests.patience import patience
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from aggregator.config.client_oauth import translate_oauth
 from aggregator.config.document import Value
 from aggregator.config.oauth import OAuth
 from aggregator.names import ServerName
-from tests.login.test_commands import Seat
+from tests.downstream.login.test_commands import Seat
 
 
 @pytest.mark.parametrize(

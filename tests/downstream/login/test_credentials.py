@@ -18,7 +18,7 @@ from aggregator.downstream.login.credentials import (
 )
 from aggregator.downstream.login.file import LoginFile
 from aggregator.downstream.login.renewal import Ask, Reply
-from tests.login.logins import login
+from tests.downstream.login.logins import login
 from tests.patience import patience
 
 pytestmark = pytest.mark.anyio

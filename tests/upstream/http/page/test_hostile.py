@@ -15,8 +15,8 @@ from aggregator.downstream.transport import Transport
 from aggregator.names import ServerName
 from aggregator.records.events import Answer, CallEnded, LoginNeeded, Origin, Searched
 from tests.loopback.door import door
-from tests.page.looking import TABS, go, looking
 from tests.peers import Context, Peer, connect_to, failing, ready
+from tests.upstream.http.page.looking import TABS, go, looking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

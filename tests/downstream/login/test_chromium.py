@@ -11,11 +11,11 @@ import jwt
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from tests.login.authority import Authority, World
-from tests.login.chromium import browsing, find_chromium
-from tests.login.logins import logins_in, server_at
-from tests.login.provider import installed, provider
-from tests.login.test_inside import ABLE, aggregator_for, called, text
+from tests.downstream.login.authority import Authority, World
+from tests.downstream.login.chromium import browsing, find_chromium
+from tests.downstream.login.logins import logins_in, server_at
+from tests.downstream.login.provider import installed, provider
+from tests.downstream.login.test_inside import ABLE, aggregator_for, called, text
 from tests.loopback.door import NO_CERTIFICATES
 from tests.loopback.web import answer, manager_of, web
 from tests.patience import PATIENCE

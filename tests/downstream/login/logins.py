@@ -9,7 +9,7 @@ from aggregator.downstream.login.file import LoginFile
 from aggregator.downstream.login.place import Logins
 from aggregator.downstream.login.record import Client, Login
 from aggregator.names import ServerName
-from tests.login.authority import REGISTERED, SECRET, Authority, Grant
+from tests.downstream.login.authority import REGISTERED, SECRET, Authority, Grant
 
 WEB = ServerName("web")
 

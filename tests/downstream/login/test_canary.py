@@ -9,14 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.login.authority import World, world
-from tests.login.logins import server_at
-from tests.login.test_commands import BROWSER, Seat
+from tests.downstream.login.authority import World, world
+from tests.downstream.login.logins import server_at
+from tests.downstream.login.test_commands import BROWSER, Seat
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 META: dict[str, object] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},

@@ -1,7 +1,7 @@
 """One of several processes that use the same login: calls until its standard input ends.
 
-`python -m tests.login.worker URL DIRECTORY` says when the first call went well, and at the end how
-many did, and what the others were told.
+`python -m tests.downstream.login.worker URL DIRECTORY` says when the first call went well, and at
+the end how many did, and what the others were told.
 """
 
 import json
@@ -13,7 +13,7 @@ import anyio
 from mcp import Client
 
 from aggregator.downstream.http.reach import reach
-from tests.login.logins import logins_in, server_at
+from tests.downstream.login.logins import logins_in, server_at
 from tests.peers import aggregating, ready, text_of, visiting
 
 AT_ONCE = 4

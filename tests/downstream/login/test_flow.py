@@ -18,9 +18,9 @@ from aggregator.downstream.login.command import Command
 from aggregator.downstream.login.credentials import Credentials, RefreshGrant
 from aggregator.downstream.login.file import LoginFile
 from aggregator.downstream.login.flow import Done, log_in
-from tests.login.authority import REGISTERED, SECRET, Authority, World, world
-from tests.login.browser import browse, redirected
-from tests.login.logins import had, logins_in, server_at
+from tests.downstream.login.authority import REGISTERED, SECRET, Authority, World, world
+from tests.downstream.login.browser import browse, redirected
+from tests.downstream.login.logins import had, logins_in, server_at
 from tests.loopback.web import answer, listening
 from tests.patience import PATIENCE
 from tests.peers import Era

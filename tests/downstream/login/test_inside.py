@@ -16,9 +16,9 @@ from aggregator.downstream.login.home import Home
 from aggregator.errors import ERROR_META
 from aggregator.upstream.caller import PEER, is_near
 from aggregator.upstream.server import Upstream
-from tests.login.authority import Authority, World, world
-from tests.login.browser import browse, press
-from tests.login.logins import WEB, logins_in, server_at
+from tests.downstream.login.authority import Authority, World, world
+from tests.downstream.login.browser import browse, press
+from tests.downstream.login.logins import WEB, logins_in, server_at
 from tests.patience import PATIENCE
 from tests.peers import Era, Peer, aggregating, connect_to, ready
 from tests.raw import Json, RawClient, raw_client

@@ -18,15 +18,15 @@ from aggregator.cli.environment import Environment, ExitStatus
 from aggregator.cli.main import main
 from aggregator.downstream.login.place import Logins
 from tests.cli.warm import warm_python
-from tests.login.authority import Authority, World, world
-from tests.login.browser import redirected
-from tests.login.logins import had, login, logins_in, server_at
+from tests.downstream.login.authority import Authority, World, world
+from tests.downstream.login.browser import redirected
+from tests.downstream.login.logins import had, login, logins_in, server_at
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
-BROWSER = f"{sys.executable} -m tests.login.browser"
-ROOT = Path(__file__).parents[2]
+BROWSER = f"{sys.executable} -m tests.downstream.login.browser"
+ROOT = Path(__file__).parents[3]
 
 
 class Seat:

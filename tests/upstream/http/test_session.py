@@ -10,7 +10,7 @@ from aggregator.upstream.http.reply import Reply
 from aggregator.upstream.http.session import IDLE_TIME, Introduction, Session
 from aggregator.upstream.http.sessions import Owner
 from tests.peers import Peer
-from tests.upstream.test_keepalive import Wire
+from tests.upstream.http.test_keepalive import Wire
 
 pytestmark = pytest.mark.anyio
 

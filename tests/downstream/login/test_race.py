@@ -11,8 +11,8 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.shared.auth import OAuthToken
 
-from tests.login.authority import Authority, Grant, world
-from tests.login.logins import had, logins_in, server_at
+from tests.downstream.login.authority import Authority, Grant, world
+from tests.downstream.login.logins import had, logins_in, server_at
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -22,7 +22,7 @@ LIFETIME = 2
 """Seconds that an access token lives."""
 RENEWALS = 6
 """Renewals that all of them live through: one in nine tenths of a life is ten seconds of calls."""
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Counting(Authority):
@@ -52,7 +52,7 @@ async def test_no_call_fails_and_no_token_is_shown_twice(tmp_path: Path) -> None
         authority = there.authority
         assert isinstance(authority, Counting)
         had(authority, logins_in(tmp_path).file(server_at(there.url)), time.time)
-        command = [sys.executable, "-m", "tests.login.worker", there.url, str(tmp_path)]
+        command = [sys.executable, "-m", "tests.downstream.login.worker", there.url, str(tmp_path)]
         results: list[dict[str, object]] = []
 
         async def work() -> None:

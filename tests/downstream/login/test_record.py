@@ -15,7 +15,7 @@ from aggregator.downstream.login.renewal import (
     renewal,
     revocation,
 )
-from tests.login.logins import login
+from tests.downstream.login.logins import login
 
 
 def test_what_is_kept_is_what_was_given() -> None:

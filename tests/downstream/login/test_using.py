@@ -13,8 +13,8 @@ from mcp import Client
 
 from aggregator.catalog import Failed, Ready
 from aggregator.downstream.http.reach import reach
-from tests.login.authority import Authority, World, world
-from tests.login.logins import WEB, had, logins_in, server_at
+from tests.downstream.login.authority import Authority, World, world
+from tests.downstream.login.logins import WEB, had, logins_in, server_at
 from tests.patience import PATIENCE
 from tests.peers import (
     Context,

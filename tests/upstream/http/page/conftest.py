@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from playwright.async_api import Browser, async_playwright
 
-from tests.login.chromium import find_chromium
+from tests.downstream.login.chromium import find_chromium
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 

@@ -13,8 +13,8 @@ from playwright.async_api import Browser, Page, expect
 from aggregator.downstream.transport import Transport
 from aggregator.upstream.http.binding import Binding, BindingError, listen
 from tests.loopback.door import door
-from tests.page.looking import TABS, go, looking
 from tests.peers import Mortal, Peer, connect_to, ready
+from tests.upstream.http.page.looking import TABS, go, looking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

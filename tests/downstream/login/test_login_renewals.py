@@ -13,8 +13,8 @@ from aggregator.downstream.login.credentials import Credentials, RefreshGrant, R
 from aggregator.downstream.login.file import LoginFile
 from aggregator.downstream.login.renewal import Reply
 from aggregator.upstream.http.replicas.login_renewals import RENEWING, LoginRenewals
-from tests.login.logins import login
-from tests.login.test_credentials import Office, clock, keep
+from tests.downstream.login.logins import login
+from tests.downstream.login.test_credentials import Office, clock, keep
 
 pytestmark = pytest.mark.anyio
 

@@ -18,8 +18,8 @@ from aggregator.records.stats import lines_of
 from aggregator.secrecy import Redaction
 from aggregator.upstream.http.keys import Keys, Ring
 from tests.loopback.door import door
-from tests.page.looking import go, looking
 from tests.peers import Peer, connect_to, failing, never, ready, text_of
+from tests.upstream.http.page.looking import go, looking
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
