@@ -9,6 +9,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -80,10 +81,14 @@ def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
 
 def decoded_at_once(line: bytes, limit: int) -> Sequence[Decoded] | None:
     """Return what a line says, unless to tell takes longer than others can wait."""
-    if len(line) <= UNWEIGHED_BYTES:
+    if len(line) < verbatim.LEAST_BYTES:
         return decode(line, limit)
     # What is nearly all text is as soon read as it is copied.
     value = verbatim.parsed(line) if len(line) <= verbatim.MOST_BYTES else None
+    if value is None and len(line) <= UNWEIGHED_BYTES and finished(weighing(line, limit)):
+        # To repair what is no JSON takes several times as long as to read it.
+        with suppress(ValueError):
+            value = _parsed(line)
     return None if value is None else _messages(value, line)
 
 
@@ -164,9 +169,7 @@ def _values(text: str) -> Iterator[object]:
     while position < len(text):
         _, end = decoder.raw_decode(text, position)
         yield _parsed(text[position:end])
-        position = end
-        while text[position : position + 1].isspace():
-            position += 1
+        position = end if (blanks := _BLANKS.match(text, end)) is None else blanks.end()
 
 
 def _without_lone_surrogates(text: str) -> str:
@@ -177,6 +180,7 @@ def _without_lone_surrogates(text: str) -> str:
     return _LONE_SURROGATE.sub(r"\\ufffd", text.replace("\\\\", "\\u005c"))
 
 
+_BLANKS = re.compile(r"\s+")
 _LEADING, _TRAILING = (rf"\\u[dD][{digits}][0-9a-fA-F]{{2}}" for digits in ("89abAB", "c-fC-F"))
 _LONE_SURROGATE = re.compile(rf"{_LEADING}(?!{_TRAILING})|(?<!{_LEADING}){_TRAILING}")
 

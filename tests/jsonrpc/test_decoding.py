@@ -15,8 +15,10 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from aggregator.jsonrpc.decoding import MAX_BATCH, Decoded, Noise, decode
+from aggregator.jsonrpc.decoding import MAX_BATCH, Decoded, Noise, decode, decoded_at_once
 from aggregator.jsonrpc.framing import Overlong
+from aggregator.jsonrpc.verbatim import LEAST_BYTES
+from tests.work import counting
 
 LIMIT = 1000
 MEBIBYTE = 1 << 20
@@ -78,6 +80,44 @@ def test_a_batch_and_messages_glued_together_are_taken_apart():
     assert decode(b"[" + one + b"," + two + b"]", LIMIT) == apart
     assert decode(one + two, LIMIT) == apart
     assert decode(one + b" \t" + two, LIMIT) == apart
+
+
+def test_blanks_between_messages_are_not_looked_at_one_by_one():
+    one, two = answer("{}"), b'{"jsonrpc":"2.0","method":"changed"}'
+    with counting() as tally:
+        assert len(decode(one + b" " * 500_000 + two, 4 * MEBIBYTE)) == 2
+    assert tally.calls < 1000
+
+
+LONG = {"text": "x" * LEAST_BYTES, "several": list(range(10_000))}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        answer("{}"),
+        answer(json.dumps(LONG)),
+        answer(json.dumps({"text": LONG["text"]})),
+        b"[" + answer(json.dumps(LONG)) + b"]",
+    ],
+    ids=["short", "long", "text", "a batch"],
+)
+def test_a_line_that_is_read_at_once_says_the_same(line: bytes):
+    assert decoded_at_once(line, 4 * MEBIBYTE) == decode(line, 4 * MEBIBYTE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        answer(json.dumps(LONG)) + answer("{}"),
+        answer(json.dumps(LONG))[:-1],
+        answer(json.dumps(LONG)).replace(b"xxx", rb"\ud83d", 1),
+        answer(json.dumps(LONG)).replace(b"xxx", b"\xff", 1),
+    ],
+    ids=["glued", "cut", "half a character", "not UTF-8"],
+)
+def test_a_long_line_that_has_to_be_repaired_is_not_read_at_once(line: bytes):
+    assert decoded_at_once(line, 4 * MEBIBYTE) is None
 
 
 def test_more_messages_in_a_line_than_a_batch_may_have_are_none():
