@@ -15,7 +15,14 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from aggregator.jsonrpc.decoding import MAX_BATCH, Decoded, Noise, decode, decoded_at_once
+from aggregator.jsonrpc.decoding import (
+    MAX_BATCH,
+    Decoded,
+    Noise,
+    decode,
+    decoded_at_once,
+    decoding,
+)
 from aggregator.jsonrpc.framing import Overlong
 from aggregator.jsonrpc.verbatim import LEAST_BYTES
 from tests.work import counting
@@ -72,6 +79,25 @@ def test_what_is_not_utf8_or_half_a_character_is_replaced():
     assert decoded(answer('{"\\ud83d":["\\ud83d\\ude00"]}')) == decoded(
         answer('{"\ufffd":["\U0001f600"]}')
     )
+
+
+def test_a_u_behind_escaped_backslashes_is_no_half_of_a_character():
+    lone, text = rb"\ud83d", answer('{"text":"#"}')
+    for before in (rb"\\", rb"\\\\", rb"\\\ud83d\ude00", b"\xe9"):
+        said = text.replace(b"#", lone + before + rb"\\ud83d" + before + lone)
+        like = text.replace(b"#", rb"\ufffd" + before + rb"\\ud83d" + before + rb"\ufffd")
+        assert decoded(said) == decoded(like)
+
+
+def test_what_stands_nowhere_in_json_is_not_made_part_of_it():
+    failed = decoded(answer('{"text":"\0 \\ud83d"}'))
+    assert isinstance(failed, JSONRPCError)
+
+
+def test_a_long_line_is_repaired_in_turns():
+    line = answer(json.dumps(LONG)).replace(b"xxx", rb"\ud83d", 1)
+    steps = decoding(line, 4 * MEBIBYTE)
+    assert len(list(steps)) == 2
 
 
 def test_a_batch_and_messages_glued_together_are_taken_apart():
