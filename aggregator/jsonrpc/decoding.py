@@ -9,6 +9,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -80,10 +81,14 @@ def decode(line: bytes | Overlong, limit: int) -> Sequence[Decoded]:
 
 def decoded_at_once(line: bytes, limit: int) -> Sequence[Decoded] | None:
     """Return what a line says, unless to tell takes longer than others can wait."""
-    if len(line) <= UNWEIGHED_BYTES:
+    if len(line) < verbatim.LEAST_BYTES:
         return decode(line, limit)
     # What is nearly all text is as soon read as it is copied.
     value = verbatim.parsed(line) if len(line) <= verbatim.MOST_BYTES else None
+    if value is None and len(line) <= UNWEIGHED_BYTES and finished(weighing(line, limit)):
+        # To repair what is no JSON takes several times as long as to read it.
+        with suppress(ValueError):
+            value = _parsed(line)
     return None if value is None else _messages(value, line)
 
 
@@ -136,20 +141,26 @@ def _repaired(line: bytes, limit: int) -> Generator[None, None, Sequence[Decoded
     if len(line) > SEPARATED_BYTES:
         yield
     text = line.decode(errors="replace")
-    if text.count(REPLACEMENT) > MAX_REPLACED:
+    replaced = text.count(REPLACEMENT)
+    if replaced > MAX_REPLACED:
         return [_refused(line, line, "too much of it is not UTF-8")]
-    try:
-        return _messages(_parsed(text), line)
-    except ValueError:
-        return _separated(text, line)
+    if replaced:
+        with suppress(ValueError):
+            return _messages(_parsed(text), line)
+    if len(line) > SEPARATED_BYTES:
+        return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
+    if len(line) >= verbatim.LEAST_BYTES:
+        yield
+    text = _without_lone_surrogates(text)
+    if len(line) >= verbatim.LEAST_BYTES:
+        yield
+    return _separated(text, line)
 
 
 def _separated(text: str, line: bytes) -> Sequence[Decoded]:
     """Read the messages of a line that is not one JSON value."""
-    if len(line) > SEPARATED_BYTES:
-        return [_refused(line, line, "it is not valid JSON, and too long to be repaired")]
     try:
-        values = list(islice(_values(_without_lone_surrogates(text)), MAX_BATCH + 1))
+        values = list(islice(_values(text), MAX_BATCH + 1))
     except (ValueError, RecursionError):
         return [_refused(line, line, "it is not valid JSON, or nested too deeply")]
     if len(values) > MAX_BATCH:
@@ -164,19 +175,21 @@ def _values(text: str) -> Iterator[object]:
     while position < len(text):
         _, end = decoder.raw_decode(text, position)
         yield _parsed(text[position:end])
-        position = end
-        while text[position : position + 1].isspace():
-            position += 1
+        position = end if (blanks := _BLANKS.match(text, end)) is None else blanks.end()
 
 
 def _without_lone_surrogates(text: str) -> str:
     """Replace escapes that stand for half a character, which cannot be sent on."""
-    if "\\u" not in text:
+    if "\\u" not in text or _NOWHERE in text:
         return text
-    # An escaped backslash is written in another way, so that no `u` after it looks escaped.
-    return _LONE_SURROGATE.sub(r"\\ufffd", text.replace("\\\\", "\\u005c"))
+    # An escaped backslash is hidden, so that no `u` after it looks escaped.
+    shown = _LONE_SURROGATE.sub(r"\\ufffd", text.replace("\\\\", _NOWHERE))
+    return shown.replace(_NOWHERE, "\\\\")
 
 
+_NOWHERE = "\0"
+"""What stands nowhere in JSON."""
+_BLANKS = re.compile(r"\s+")
 _LEADING, _TRAILING = (rf"\\u[dD][{digits}][0-9a-fA-F]{{2}}" for digits in ("89abAB", "c-fC-F"))
 _LONE_SURROGATE = re.compile(rf"{_LEADING}(?!{_TRAILING})|(?<!{_LEADING}){_TRAILING}")
 

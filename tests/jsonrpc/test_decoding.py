@@ -15,8 +15,17 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
-from aggregator.jsonrpc.decoding import MAX_BATCH, Decoded, Noise, decode
+from aggregator.jsonrpc.decoding import (
+    MAX_BATCH,
+    Decoded,
+    Noise,
+    decode,
+    decoded_at_once,
+    decoding,
+)
 from aggregator.jsonrpc.framing import Overlong
+from aggregator.jsonrpc.verbatim import LEAST_BYTES
+from tests.work import counting
 
 LIMIT = 1000
 MEBIBYTE = 1 << 20
@@ -72,12 +81,69 @@ def test_what_is_not_utf8_or_half_a_character_is_replaced():
     )
 
 
+def test_a_u_behind_escaped_backslashes_is_no_half_of_a_character():
+    lone, text = rb"\ud83d", answer('{"text":"#"}')
+    for before in (rb"\\", rb"\\\\", rb"\\\ud83d\ude00", b"\xe9"):
+        said = text.replace(b"#", lone + before + rb"\\ud83d" + before + lone)
+        like = text.replace(b"#", rb"\ufffd" + before + rb"\\ud83d" + before + rb"\ufffd")
+        assert decoded(said) == decoded(like)
+
+
+def test_what_stands_nowhere_in_json_is_not_made_part_of_it():
+    failed = decoded(answer('{"text":"\0 \\ud83d"}'))
+    assert isinstance(failed, JSONRPCError)
+
+
+def test_a_long_line_is_repaired_in_turns():
+    line = answer(json.dumps(LONG)).replace(b"xxx", rb"\ud83d", 1)
+    steps = decoding(line, 4 * MEBIBYTE)
+    assert len(list(steps)) == 2
+
+
 def test_a_batch_and_messages_glued_together_are_taken_apart():
     one, two = answer("{}"), b'{"jsonrpc":"2.0","method":"changed"}'
     apart = [decoded(one), decoded(two)]
     assert decode(b"[" + one + b"," + two + b"]", LIMIT) == apart
     assert decode(one + two, LIMIT) == apart
     assert decode(one + b" \t" + two, LIMIT) == apart
+
+
+def test_blanks_between_messages_are_not_looked_at_one_by_one():
+    one, two = answer("{}"), b'{"jsonrpc":"2.0","method":"changed"}'
+    with counting() as tally:
+        assert len(decode(one + b" " * 500_000 + two, 4 * MEBIBYTE)) == 2
+    assert tally.calls < 1000
+
+
+LONG = {"text": "x" * LEAST_BYTES, "several": list(range(10_000))}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        answer("{}"),
+        answer(json.dumps(LONG)),
+        answer(json.dumps({"text": LONG["text"]})),
+        b"[" + answer(json.dumps(LONG)) + b"]",
+    ],
+    ids=["short", "long", "text", "a batch"],
+)
+def test_a_line_that_is_read_at_once_says_the_same(line: bytes):
+    assert decoded_at_once(line, 4 * MEBIBYTE) == decode(line, 4 * MEBIBYTE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        answer(json.dumps(LONG)) + answer("{}"),
+        answer(json.dumps(LONG))[:-1],
+        answer(json.dumps(LONG)).replace(b"xxx", rb"\ud83d", 1),
+        answer(json.dumps(LONG)).replace(b"xxx", b"\xff", 1),
+    ],
+    ids=["glued", "cut", "half a character", "not UTF-8"],
+)
+def test_a_long_line_that_has_to_be_repaired_is_not_read_at_once(line: bytes):
+    assert decoded_at_once(line, 4 * MEBIBYTE) is None
 
 
 def test_more_messages_in_a_line_than_a_batch_may_have_are_none():

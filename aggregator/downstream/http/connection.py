@@ -229,11 +229,11 @@ class Connection:
 
 
 def _is_read_out(reading: Reading) -> bool:
-    """Skip what has come of a response that nobody reads any further; say if that was its end."""
+    """Skip some of what has come of a response that nobody reads any further; say if it is over."""
     with suppress(httpx2.RemoteProtocolError):
-        while not reading.is_over:
-            if not reading.take():
-                return reading.is_over
+        for _ in range(PIECES_AT_ONCE):
+            if reading.is_over or not reading.take():
+                break
     return reading.is_over
 
 

@@ -67,10 +67,16 @@ class SocketWatch:
         if self._hear is None:
             # Whoever wants to use it next finds that out.
             self.stop()
-        # What broke behind some bytes is found once they are read, and not every loop tells again.
         for size in (CHUNK_BYTES, LARGE_CHUNK_BYTES):
             if self._hear is None or not _read(readable, size, self._hear):
                 return
+        # What broke behind some bytes is found once they are read, and not every loop tells again.
+        self._loop.call_soon(self._go_on, readable)
+
+    def _go_on(self, readable: socket) -> None:
+        """Read what there may be behind what was read, if somebody still hears."""
+        if self._hear is not None:
+            self._on_readable(readable)
 
 
 def _read(readable: socket, size: int, hear: Hear) -> bool:

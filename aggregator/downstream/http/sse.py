@@ -2,7 +2,8 @@
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import httpx2
@@ -15,6 +16,8 @@ SMALL = 4096
 """Bytes from which on a piece is worth being kept by itself."""
 LINES_AT_ONCE = 200
 """Lines after which others have their turn: each may be an event, and none needs to be long."""
+PART = 4096
+"""Bytes of a piece that are cut into lines at once, where it may have very many."""
 
 
 _ONE = re.compile(rb"(?:event: message\r?\n)?(?:id: [^\r\n\0]*\r?\n)?data: ([^\r\n]+)\r?\n\r?\n")
@@ -79,15 +82,20 @@ class Reader:
                 self._take(line)
         self._check(self._size + self._rest_size)
 
-    def _lines(self, piece: bytes) -> list[bytes]:
-        """Return the lines that are complete, without their ends."""
+    def _lines(self, piece: bytes) -> Iterable[bytes]:
+        """Give the lines that are complete, without their ends."""
+        if len(piece) <= PART:
+            return self._cut(piece)
+        return chain.from_iterable(map(self._cut, _parts(piece)))
+
+    def _cut(self, piece: bytes) -> list[bytes]:
         if piece:
             self._rest.append(piece)
             self._rest_size += len(piece)
             if b"\n" not in piece and b"\r" not in piece:
                 self._gather()
                 return []
-        *whole, rest = _cut(self._rest)
+        *whole, rest = _between_breaks(self._rest)
         lines = [each for line in whole for each in _returned(line)]
         if b"\r" in rest:
             *more, last = rest.split(b"\r")
@@ -137,7 +145,17 @@ class Reader:
             raise httpx2.SSEError(f"an event has more than {self._limit:,} bytes")
 
 
-def _cut(pieces: list[bytes]) -> list[bytes]:
+def _parts(piece: bytes) -> Iterator[bytes]:
+    """Give a piece as it is, or in parts if it may have very many lines."""
+    first = [at for each in (b"\n", b"\r") if (at := piece.find(each)) >= 0]
+    if not first or max(map(piece.rfind, (b"\n", b"\r"))) - min(first) <= PART:
+        yield piece
+        return
+    for start in range(0, len(piece), PART):
+        yield piece[start : start + PART]
+
+
+def _between_breaks(pieces: list[bytes]) -> list[bytes]:
     """Return what stands between line breaks, of which there are none but in the last piece.
 
     A long line comes in many pieces, so it is neither looked through nor copied more than once.

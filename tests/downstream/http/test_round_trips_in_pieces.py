@@ -16,6 +16,7 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from aggregator.downstream.http.connection import SMALL_BYTES, raw
 from aggregator.downstream.http.round_trip import MOST_PIECES, RoundTrip
+from aggregator.downstream.http.socket_watch import CHUNK_BYTES, LARGE_CHUNK_BYTES
 from aggregator.downstream.transport import Received, Related, Undelivered
 from tests.downstream.http.test_round_trips import (
     ANSWER,
@@ -202,6 +203,19 @@ async def test_a_call_whose_long_answer_breaks_off_is_not_sent_again(
         assert calls.put()
         await far.read()
         await anyio.to_thread.run_sync(far.say, response)
+        far.reset()
+        assert broken(await calls.until_answered())
+
+
+async def test_what_breaks_behind_more_than_is_read_at_once_is_found(
+    near: list[socket.socket],
+) -> None:
+    async with kept(near) as (calls, far):
+        near[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MOST)
+        assert calls.put()
+        await far.read()
+        # All of it is there, and its end, before any of it is read.
+        far.say(whole(LONG_ANSWER)[: CHUNK_BYTES + LARGE_CHUNK_BYTES // 4])
         far.reset()
         assert broken(await calls.until_answered())
 

@@ -8,11 +8,13 @@ import pytest
 from aggregator.downstream.http.sse import (
     END,
     LINES_AT_ONCE,
+    PART,
     SMALL,
     Event,
     Reader,
     only_message,
 )
+from tests.work import TURN_BOUND, counting
 
 
 def read(*pieces: bytes, limit: int = 1000) -> list[Event]:
@@ -81,6 +83,26 @@ def test_others_have_their_turn_between_so_many_lines(line: bytes) -> None:
     turns = [at for at, each in enumerate(given) if each is None]
     assert len(turns) >= 10_000 // LINES_AT_ONCE
     assert all(later - at <= LINES_AT_ONCE for at, later in pairwise(turns))
+
+
+@pytest.mark.parametrize("line", [b"\n", b"\r", b"\r\n", b"id\n\n"])
+def test_no_more_of_a_piece_is_cut_into_lines_than_others_can_wait_for(line: bytes) -> None:
+    given = Reader(1 << 20).feed(b": a comment" + line * 1_000_000)
+
+    with counting() as tally:
+        assert next(each for each in given if each is None) is None
+    assert tally.calls < TURN_BOUND // 10
+
+
+def test_events_are_the_same_in_pieces_of_any_length() -> None:
+    long = b"data: " + b"x" * PART
+    stream = b"\r\n\r\n".join((long, b"data: 1", b": " + long, b"id: 2\r\n" + long, b"data: 3\n\n"))
+    data = [each.data for each in read(stream, limit=1 << 20)]
+
+    assert data == [long[6:], b"1", long[6:], b"3"]
+    for size in (PART - 1, PART, PART + 1, 2 * PART + 1):
+        pieces = (stream[at : at + size] for at in range(0, len(stream), size))
+        assert [each.data for each in read(*pieces, limit=1 << 20)] == data
 
 
 def test_a_line_in_very_many_pieces_is_kept_in_few() -> None:

@@ -21,6 +21,7 @@ from aggregator.downstream.http.reading import MAX_HEAD_BYTES
 from aggregator.downstream.transport import UndeliveredError
 from tests.downstream.http.test_wire import HEADERS, OK, Visit, bare, post
 from tests.patience import PATIENCE
+from tests.work import counting
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +125,25 @@ async def test_a_body_in_many_pieces_lets_others_have_their_turn() -> None:
 
     assert pieces.total() == 5000
     assert max(pieces.values()) <= 2 * PIECES_AT_ONCE
+
+
+async def test_no_more_of_what_nobody_reads_is_skipped_than_others_can_wait_for() -> None:
+    async def answer(visit: Visit) -> None:
+        await visit.read()
+        await visit.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        await visit.say(b"1\r\nx\r\n" * 5000)
+        await visit.end()
+
+    async with (
+        bare(answer) as server,
+        open_endpoint(Address(server.url)) as endpoint,
+        endpoint.send("POST", HEADERS, b"{}") as response,
+    ):
+        pieces = response.aiter_raw()
+        await anext(pieces)
+        with counting() as tally:
+            await response.aclose()
+        assert tally.calls < 20 * PIECES_AT_ONCE
 
 
 class Crumbs:
