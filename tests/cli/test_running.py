@@ -319,6 +319,20 @@ def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
     assert process.returncode == ExitStatus.FINE
 
 
+def test_watching_ends_when_nobody_reads_it_any_more(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    with start(shell, "inspect", "--watch") as process:
+        assert process.stdout is not None
+        assert any("Deferred" in line for line in iter(process.stdout.readline, ""))
+        process.stdout.close()
+        try:
+            status = process.wait(PATIENCE)
+        finally:
+            process.kill()
+
+    assert status == ExitStatus.FINE
+
+
 def test_a_broken_edit_is_shown_above_what_is_in_use(shell: Shell) -> None:
     path = shell.write_servers(SERVERS)
     with start(shell, "inspect", "--watch") as process:
