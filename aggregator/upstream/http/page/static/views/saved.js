@@ -40,7 +40,7 @@ function shown(stats, listed) {
 function headline(all, list) {
   if (!all) return "No tools are known yet.";
   const part = Math.round(100 * (1 - list / all));
-  return part > 0 ? `${part} % less than with every definition in it.` : "With so few tools a list of all of them costs as little; `toolSearch: auto` shows them all then.";
+  return part > 0 ? `${part} % less than with all definitions.` : "With so few tools a list of all of them costs as little; `toolSearch: auto` shows them all then.";
 }
 
 function off() {
@@ -49,7 +49,7 @@ function off() {
 
 function history(stats) {
   if (stats.first === null) {
-    return blank("Nothing has been counted yet", "This fills as a client uses the aggregator; what you do on this page is not counted.",
+    return blank("Nothing has been counted yet", "Counting begins when a client uses the aggregator; what you do on this page is not counted.",
       command("aggregator install"));
   }
   const saved = stats.lists.tokensSaved;
