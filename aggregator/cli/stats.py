@@ -80,7 +80,8 @@ def _scale(
 def _page(found: Tally, idle: Sequence[Unused], options: argparse.Namespace, paper: Paper) -> str:
     if found.first is None:
         return paper.fill(
-            "Nothing has been counted yet: this fills as a client uses the aggregator.", hanging=""
+            "Nothing has been counted yet: counting begins when a client uses the aggregator.",
+            hanging="",
         )
     parts = [
         "\n".join(paper.fill(line) for line in _sums(found)),

@@ -109,7 +109,7 @@ def test_a_file_without_servers_can_be_used_and_added_to(shell: Shell) -> None:
     assert servers(own(shell)) == {}
     add(shell, "fetch", "--", "uvx", "mcp-server-fetch")
     assert servers(own(shell)) == {"fetch": {"command": "uvx", "args": ["mcp-server-fetch"]}}
-    assert "# What else there is" in own(shell).read_text(encoding="utf-8")
+    assert "# Another server" in own(shell).read_text(encoding="utf-8")
 
 
 def test_without_questions_all_that_a_person_has_is_taken_over(shell: Shell) -> None:

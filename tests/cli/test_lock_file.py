@@ -83,7 +83,7 @@ def test_what_was_edited_by_hand_is_told_and_was_not_approved(shell: Shell) -> N
     ran = shell.run("lock", "--check")
 
     assert ran.status == ExitStatus.ERROR
-    assert "`notes/move` does not fit its `sha256`" in ran.err
+    assert "`notes/move` does not match its `sha256`" in ran.err
     assert classes(shell) == {"notes__move": "new"}
 
 

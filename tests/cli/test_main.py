@@ -64,7 +64,7 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["start"], "there is no command `start`", "Did you mean `serve`?"),
         (["run"], "there is no command `run`", "Did you mean `serve`?"),
         (["--vesion"], "there is no option `--vesion`", "Did you mean `--version`?"),
-        (["--verbose"], "`--verbose` stands before", "`aggregator COMMAND --verbose …`"),
+        (["--verbose"], "`--verbose` must come after", "`aggregator COMMAND --verbose …`"),
         (["serve", "--port", "3"], "unrecognized arguments: --port 3", "mean `--http 3`?"),
         (["serve", "--port=3"], "unrecognized arguments: --port=3", "mean `--http 3`?"),
         (["search", "-git"], "needs `QUERY`", "`aggregator search -- -git`"),

@@ -257,8 +257,8 @@ def test_check_says_how_to_run_a_server_of_an_older_sdk(shell: Shell, tmp_path: 
     assert told == {
         "plain": "it was written for version 1 of the MCP SDK: install `mcp<2` beside it",
         "run": (
-            "it was written for version 1 of the MCP SDK, and is run with another: "
-            "let its `args` begin with `--with`, `mcp<2`"
+            "it was written for version 1 of the MCP SDK, and runs with another: "
+            "put `--with`, `mcp<2` at the beginning of its `args`"
         ),
     }
 
