@@ -195,7 +195,9 @@ def _rest(number: int) -> str:
     return f"\nand {number - SHOWN:,} more" if number > SHOWN else ""
 
 
-def _time(milliseconds: float) -> str:
+def _time(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "-"
     if milliseconds < 1000:  # noqa: PLR2004 - a second
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"

@@ -8,6 +8,9 @@ import { counted, duration, estimated, number, tokens } from "../words.js";
 
 const SHOWN = 10;
 
+/** How long calls took, if one came to an end. */
+const time = (milliseconds) => milliseconds === null ? "–" : duration(milliseconds);
+
 export function makeSaved(panel) {
   const place = h("div", { class: "saved" }, loading("Summing up"));
   panel.append(h("h2", { class: "sr" }, "Saved"), place);
@@ -65,7 +68,7 @@ function history(stats) {
       h("p", { class: "dim" }, `Tokens that lists were shorter by, and what searches cost, since ${stats.first.slice(0, 10)}.`), daily(days)),
     h("div", { class: "columns" },
       table("Most used", ["Tool", "Calls", "Errors", "p50", "p95"], stats.tools.map((each) =>
-        [each.name, number(each.calls), number(each.errors), duration(each.milliseconds.p50), duration(each.milliseconds.p95)]), "No tool was called yet."),
+        [each.name, number(each.calls), number(each.errors), time(each.milliseconds.p50), time(each.milliseconds.p95)]), "No tool was called yet."),
       table("Found nothing", ["Searched for", "Times"], stats.searches.foundNothing.map((each) => [each.query, number(each.times)]), "Every search found something."),
       table("Never used", ["Server", "Tools", "Tokens"], stats.unused.filter((each) => each.whole).map((each) =>
         [each.server, number(each.tools.length), tokens(each.tokens)]), "Every server was used.")),
