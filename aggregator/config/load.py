@@ -132,7 +132,7 @@ class _Reading:
         path = str(self._source.path)
         hint, section = beginning(path), "mcpServers" if is_json(path) else "servers"
         if data is None:
-            raise ConfigError(path, "is empty", hint=hint)
+            raise ConfigError(path, "is empty", hint=hint, is_of_file=True)
         if not isinstance(data, dict):
             raise self._source.error(f"must be a mapping with the key `{section}`", (), hint)
         if "servers" not in data and "mcpServers" not in data:

@@ -355,7 +355,7 @@ def test_who_asks_for_what_a_broken_edit_has_is_told_of_it() -> None:
     with pytest.raises(CommandError) as raised:
         find_tool(
             "new__tool",
-            {"servers": [], "tools": [], "problem": "`servers.yaml`: is empty"},
+            {"servers": [], "tools": [], "problem": "`servers.yaml` is empty"},
             argparse.Namespace(url=None),
         )
 
