@@ -232,7 +232,7 @@ With `--url` they ask a running aggregator.
 | 143 | the command was ended by SIGTERM |
 
 `serve` runs until you end it, and so does `inspect --watch` once it has shown something.
-Ctrl-C ends them with status 0.
+Ctrl-C ends them with status 0, and so does SIGTERM with `serve`.
 
 The rest of this page is the output of `--help`.
 """
