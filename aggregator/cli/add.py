@@ -37,7 +37,10 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     replaced = _check_name(options, target)
     entry, notes = _entry(options, target, environment)
     server = Foreign(options.name, options.name, entry)
-    plan = plan_import([server], target, environment, replacing=options.name)
+    try:
+        plan = plan_import([server], target, environment, replacing=options.name)
+    except ConfigError as error:
+        raise _refused(options.name, target, environment, error) from None
     show(plan.changes, plan.secrets, environment)
     make(plan.changes)
     for warning in plan.warnings:
@@ -136,6 +139,19 @@ def _refuse_address(word: str) -> None:
     hint = f"Did you mean `{whole}`? A program is written behind `--`"
     hint = hint if whole and "@" not in word else _NEEDS_HTTP
     _refuse(scheme or place, f"{said} is not an address that can be reached", hint)
+
+
+def _refused(name: str, target: Path, environment: Environment, error: ConfigError) -> Exception:
+    """Return what to say of a file that could not be used with the server in it.
+
+    What is wrong with the server itself is on a line that is nowhere: nothing was written.
+    """
+    if target.exists():
+        try:
+            load_config(target, environment.variables)
+        except ConfigError:
+            return error
+    return CommandError(f"`{name}` cannot be added: {error.problem}", error.hint, ExitStatus.USAGE)
 
 
 def _problem(name: str, target: Path, environment: Environment) -> str | None:

@@ -4,13 +4,14 @@ import atexit
 import codecs
 import json
 import os
+import select
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import field
 from enum import IntEnum
 from io import TextIOWrapper
 from pathlib import Path
-from select import select
 from typing import TextIO
 
 from aggregator.basics.frozen import frozen
@@ -139,6 +140,24 @@ class Environment:
         before = CLEAR if self.stdout.isatty() else "\n"
         print(before + self._legible(text), file=self.stdout, flush=True)
 
+    def wait_while_read(self, seconds: float) -> None:
+        """Wait that long, unless whoever reads our results goes away meanwhile.
+
+        Raises:
+            BrokenPipeError: It has gone, as `head` does: to write would tell, and we may not.
+        """
+        try:
+            descriptor = self.stdout.fileno()
+            poll = select.poll()
+        except (OSError, ValueError, AttributeError):
+            # Nobody can go away from what is no file, and Windows cannot be asked.
+            time.sleep(seconds)
+            return
+        # An end is told of whatever is asked for.
+        poll.register(descriptor, 0)
+        if poll.poll(seconds * 1000):
+            raise BrokenPipeError
+
     def hand_over(self, text: str) -> None:
         """Write what is not ours: a program gets it as it is, and a person what can be seen."""
         whole = self._legible(text) if self.stdout.isatty() else text
@@ -265,7 +284,7 @@ def _is_awaited(stream: TextIO) -> bool:
     if stream.isatty():
         return True
     try:
-        return not select([stream], [], [], 0)[0]
+        return not select.select([stream], [], [], 0)[0]
     except (OSError, ValueError):
         # It is nothing that the system can wait for.
         return False

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     make(plan.changes)
     checked = f" --config {shlex.quote(options.into)}" if options.into else ""
     wrote = f"Wrote `{environment.known_as(target)}`"
-    environment.note(f"{wrote}; `aggregator check{checked}` tells whether all is well")
+    environment.note(f"{wrote}; `aggregator check{checked}` says whether they start")
     return ExitStatus.FINE
 
 

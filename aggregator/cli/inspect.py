@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -84,7 +83,7 @@ def _watch(peer: Peer, environment: Environment, options: argparse.Namespace) ->
     """Print the page again whenever it changes; a person ends it."""
     page = _page(peer, environment, options)
     while True:
-        time.sleep(WATCH_INTERVAL)
+        environment.wait_while_read(WATCH_INTERVAL)
         before, page = page, _page(peer, environment, options)
         # How long something has lasted is no news.
         if _DURATION.sub("", page) != _DURATION.sub("", before):

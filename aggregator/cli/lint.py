@@ -128,7 +128,10 @@ def _choices(server: ServerConfig) -> Iterator[str]:
     """Yield what is done with a server without being asked for."""
     why = why_own_process(server.command, server.args)
     if server.per_client and why is not None:
-        yield f"where clients share it, each has its own process: {why} (`perClient: false` shares)"
+        yield (
+            f"each client that shares it gets its own process, because {why}; "
+            "`perClient: false` gives all the same"
+        )
 
 
 def unpinned(command: str, arguments: Sequence[str]) -> str | None:

@@ -143,7 +143,7 @@ def tell_altered(lock: Lock, path: Path, environment: Environment) -> bool:
         more = f" and {len(found) - MAX_TOLD} more" if found[MAX_TOLD:] else ""
         environment.warn(
             f"`{path}` was edited by hand: what it says of {', '.join(found[:MAX_TOLD])}{more} "
-            "does not fit its `sha256`, and counts as not approved"
+            "does not match its `sha256`, and counts as not approved"
         )
     return bool(found)
 

@@ -68,8 +68,8 @@ def _check(server: ServerConfig, there: str) -> None:
         raise CommandError(f"`{name}`: {server.problem}")
     if server.url is None:
         raise CommandError(
-            f"`{name}` is a program on this machine, which is not logged in to",
-            "What it needs goes into its `env`",
+            f"`{name}` is a program on this machine, and only servers with a `url` take a login",
+            "If it needs a credential, write it under its `env`",
             ExitStatus.USAGE,
         )
     if not server.may_log_in:
@@ -195,7 +195,7 @@ def _listing(config: Config, logins: Logins, environment: Environment, *, as_dat
         names = ("server", "login", "scopes", "issuer")
         return as_json({"logins": [dict(zip(names, row, strict=True)) for row in rows]})
     if not rows:
-        return "There is no server that is logged in to"
+        return "No server in servers.yaml takes a login"
     return columns(("SERVER", "LOGIN", "SCOPES", "ISSUER"), rows, environment.paper)
 
 

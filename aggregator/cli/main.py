@@ -70,8 +70,8 @@ def _parse(arguments: Sequence[str], environment: Environment) -> argparse.Names
             problem = f"there is no option `{first}`"
             raise CommandError(problem, f"Did you mean `{close}`?", ExitStatus.USAGE)
         raise CommandError(
-            f"`{first}` stands before the command",
-            f"Write it behind: `aggregator COMMAND {first} …`",
+            f"`{first}` must come after the command",
+            f"Write `aggregator COMMAND {first} …`",
             ExitStatus.USAGE,
         )
     # argparse forgets it.

@@ -101,7 +101,9 @@ def _show(
     else:
         environment.say(address)
     if is_ours:
-        environment.note(f"Ctrl-C ends it; `aggregator open{place(options)}` shows it once more")
+        environment.note(
+            f"Ctrl-C ends it; until then, `aggregator open{place(options)}` opens it again"
+        )
 
 
 def _is_opened(page: str, door: Door, token: str | None, variables: Mapping[str, str]) -> bool:

@@ -200,6 +200,12 @@ def _read(path: Path) -> list[Expectation]:
         raise CommandError(f"`{path}` cannot be read: {in_words(error)}") from None
     except UnicodeDecodeError:
         raise CommandError(f"`{path}` is not UTF-8 text") from None
+    except ConfigError as error:
+        # What it says of an empty file is how a servers.yaml begins.
+        if error.problem != "is empty":
+            raise
+        hint = f"Write each search as `{EXAMPLE}`"
+        raise ConfigError(str(path), "is empty", hint=hint, is_of_file=True) from None
     entries = document.data
     if not isinstance(entries, list):
         raise _wrong(path, document, (), "must be a list of searches")

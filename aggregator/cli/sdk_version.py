@@ -26,6 +26,6 @@ def tell_older_sdk(words: Iterable[str], server: ServerConfig) -> str | None:
     if re.split(r"[\\/]", command)[-1] not in _RUNNERS:
         return "it was written for version 1 of the MCP SDK: install `mcp<2` beside it"
     return (
-        "it was written for version 1 of the MCP SDK, and is run with another: "
-        "let its `args` begin with `--with`, `mcp<2`"
+        "it was written for version 1 of the MCP SDK, and runs with another: "
+        "put `--with`, `mcp<2` at the beginning of its `args`"
     )

@@ -82,7 +82,8 @@ def _scale(
 def _page(found: Tally, idle: Sequence[Unused], options: argparse.Namespace, paper: Paper) -> str:
     if found.first is None:
         return paper.fill(
-            "Nothing has been counted yet: this fills as a client uses the aggregator.", hanging=""
+            "Nothing has been counted yet: counting begins when a client uses the aggregator.",
+            hanging="",
         )
     parts = [
         "\n".join(paper.fill(line) for line in _sums(found)),
@@ -196,7 +197,9 @@ def _rest(number: int) -> str:
     return f"\nand {number - SHOWN:,} more" if number > SHOWN else ""
 
 
-def _time(milliseconds: float) -> str:
+def _time(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "-"
     if milliseconds < 1000:  # noqa: PLR2004 - a second
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"

@@ -86,7 +86,7 @@ def check_profile(config: Config, name: str) -> None:
     if name and name not in profiles:
         known = f"It has {_listed([*profiles])}" if profiles else "It has no `profiles`"
         hint = nearest(name, tuple(profiles)) or known
-        raise ConfigError(str(config.path), f"has no profile `{name}`", hint=hint)
+        raise ConfigError(str(config.path), f"has no profile `{name}`", hint=hint, is_of_file=True)
 
 
 class _Reading:
@@ -117,7 +117,7 @@ class _Reading:
             raise first_of(self._problems)
         (form,) = forms
         if not drafts:
-            self._warnings.append("No servers are configured")
+            self._warnings.append("no servers are configured")
         return Config(
             path=self._source.path,
             servers=MappingProxyType(self._settled(drafts, self._shares(form, variables, written))),
@@ -132,7 +132,7 @@ class _Reading:
         path = str(self._source.path)
         hint, section = beginning(path), "mcpServers" if is_json(path) else "servers"
         if data is None:
-            raise ConfigError(path, "is empty", hint=hint)
+            raise ConfigError(path, "is empty", hint=hint, is_of_file=True)
         if not isinstance(data, dict):
             raise self._source.error(f"must be a mapping with the key `{section}`", (), hint)
         if "servers" not in data and "mcpServers" not in data:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 _BROWSER = "it drives a browser, whose pages belong to whoever opened them"
 _SHELL = "it keeps shells open, whose output belongs to whoever started them"
-_THOUGHTS = "it keeps a train of thought, which another's thoughts would mix with"
+_THOUGHTS = "it keeps one client's train of thought"
 _DEBUGGER = "it holds a program at a breakpoint, for whoever set it"
 _DEVICE = "it remembers which device it works on"
 _PROJECT = "it has one active project, which the next to choose one takes away"

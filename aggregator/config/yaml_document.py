@@ -121,7 +121,7 @@ class _Builder:
     def document(self) -> Document:
         next(self._stream)  # the start of the stream
         if not isinstance(next(self._stream), events.DocumentStartEvent):
-            self._refuse("is empty", None, beginning(self._path))
+            raise ConfigError(self._path, "is empty", hint=beginning(self._path), is_of_file=True)
         data = self._value(next(self._stream), ()).value
         next(self._stream)  # the end of the document
         following = next(self._stream)

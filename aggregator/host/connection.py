@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -62,21 +62,58 @@ Source = AbstractAsyncContextManager[Client] | Connection
 async def connected(
     source: AbstractAsyncContextManager[Client],
 ) -> AsyncGenerator[Connection, None]:
-    """Connect to an aggregator for the length of the block."""
-    async with source as client:
-        yield Connection(client)
+    """Connect to an aggregator for the length of the block.
+
+    Raises:
+        ConnectionError: There is none.
+    """
+    problem = "the aggregator did not answer, and may have said why on stderr"
+    async with _opened(source, problem) as connection:
+        yield connection
 
 
 @asynccontextmanager
 async def connected_to(url: str, token: str | None) -> AsyncGenerator[Connection, None]:
-    """Connect to an aggregator that serves at an address."""
+    """Connect to an aggregator that serves at an address.
+
+    Raises:
+        ConnectionError: None answers there.
+    """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     # A call may take long, and the aggregator knows how long.
     patience = httpx2.Timeout(CONNECT_TIMEOUT, read=None)
     async with httpx2.AsyncClient(headers=headers, timeout=patience) as http:
         transport = streamable_http_client(url, http_client=http)
-        async with Client(transport, client_info=INFO) as client:
+        source = Client(transport, client_info=INFO)
+        async with _opened(source, f"no aggregator answers at {url}") as connection:
+            yield connection
+
+
+@asynccontextmanager
+async def _opened(
+    source: AbstractAsyncContextManager[Client], problem: str
+) -> AsyncGenerator[Connection, None]:
+    """Open a client, without the groups in which the SDK raises what goes wrong here and there."""
+    theirs = None
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(source)
+        except Exception as error:  # noqa: BLE001 - the SDK raises whatever it met
+            raise _unreached(problem, error) from None
+        try:
             yield Connection(client)
+        except Exception as error:  # noqa: BLE001 - it is raised again, once the client is closed
+            theirs = error
+    if theirs is not None:
+        raise theirs
+
+
+def _unreached(problem: str, error: Exception) -> ConnectionError:
+    """Return what a program can catch, in place of the groups in which the SDK raises it."""
+    met: BaseException = error
+    while within := getattr(met, "exceptions", ()):
+        met = within[0]
+    return ConnectionError(f"{problem}: {str(met) or type(met).__name__}")
 
 
 def child(config: str | Path, environment: Mapping[str, str]) -> Client:

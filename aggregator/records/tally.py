@@ -23,9 +23,9 @@ class Use(NamedTuple):
     server: str
     calls: int
     errors: int
-    p50: float
-    """Milliseconds."""
-    p95: float
+    p50: float | None
+    """Milliseconds; nothing if no call came to an end."""
+    p95: float | None
 
 
 class Followed(NamedTuple):
@@ -270,7 +270,7 @@ def _uses(calls: Iterable[tuple[str, str, _Call]]) -> Iterator[Use]:
     for (name, server), own in sorted(grouped.items(), key=lambda each: (-len(each[1]), each[0])):
         taken = sorted(call.milliseconds for call in own if call.outcome != "cancelled")
         errors = sum(call.is_error for call in own)
-        p50, p95 = percentile(taken, 0.5), percentile(taken, 0.95)
+        p50, p95 = (percentile(taken, part) if taken else None for part in (0.5, 0.95))
         yield Use(name, server, len(own), errors, p50, p95)
 
 

@@ -296,7 +296,7 @@ def _match(query: Expression, request: SearchRequest, view: View) -> Result:
         pattern = Pattern(query.source, WORK // len(request.queries))
     except PatternError as error:
         return Result(
-            query, remark=f"{quoted(query.text)} is no pattern that can be used: {error}."
+            query, remark=f"{quoted(query.text)} is not a valid regular expression: {error}."
         )
     known = view.catalog.entries
     named = pattern.within((name, name) for name in known)

@@ -46,6 +46,22 @@ def add(shell: Shell, *words: str) -> Ran:
     return ran
 
 
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [("http://", "`servers.x.url` names no host"), ("", "`x` has neither `command` nor `url`")],
+)
+def test_what_cannot_be_added_is_not_on_a_line_of_the_file(
+    shell: Shell, target: str, problem: str
+) -> None:
+    shell.write_servers("servers: {}\n")
+
+    ran = shell.run("add", "x", target)
+
+    assert ran.status == ExitStatus.USAGE
+    assert f"error: `x` cannot be added: {problem}\n" in ran.err
+    assert "line" not in ran.err
+
+
 @pytest.mark.parametrize("command", ["add", "import"])
 def test_an_address_that_has_no_parts_is_refused_like_any_other(
     shell: Shell, tmp_path: Path, command: str
@@ -109,7 +125,7 @@ def test_a_file_without_servers_can_be_used_and_added_to(shell: Shell) -> None:
     assert servers(own(shell)) == {}
     add(shell, "fetch", "--", "uvx", "mcp-server-fetch")
     assert servers(own(shell)) == {"fetch": {"command": "uvx", "args": ["mcp-server-fetch"]}}
-    assert "# What else there is" in own(shell).read_text(encoding="utf-8")
+    assert "# Another server" in own(shell).read_text(encoding="utf-8")
 
 
 def test_without_questions_all_that_a_person_has_is_taken_over(shell: Shell) -> None:

@@ -265,8 +265,8 @@ def test_the_file_that_was_written_is_the_one_to_check(shell: Shell) -> None:
     usual = shell.run("import", "cursor", "--yes")
     other = shell.run("import", "cursor", "--into", "my team.yaml", "--yes")
 
-    assert "`aggregator check` tells" in usual.err
-    assert "`aggregator check --config 'my team.yaml'` tells" in other.err
+    assert "`aggregator check` says" in usual.err
+    assert "`aggregator check --config 'my team.yaml'` says" in other.err
 
 
 def test_a_name_that_had_to_be_changed_is_said(shell: Shell) -> None:

@@ -125,8 +125,10 @@ def test_a_server_that_is_taken_to_be_one_clients_is_named(tmp_path: Path) -> No
     browser = "command: sh, args: [node_modules/@playwright/mcp/cli.js], description: x"
     (found,) = findings(tmp_path, f"servers: {{a: {{{browser}}}}}")
 
-    assert found.startswith("hint: a: where clients share it, each has its own process: it drives")
-    assert found.endswith("(`perClient: false` shares)")
+    assert found.startswith(
+        "hint: a: each client that shares it gets its own process, because it drives"
+    )
+    assert found.endswith("; `perClient: false` gives all the same")
     assert findings(tmp_path, f"servers: {{a: {{{browser}, perClient: false}}}}") == []
     assert findings(tmp_path, "servers: {a: {command: sh, perClient: true, description: x}}") == []
 

@@ -83,8 +83,11 @@ def test_what_was_edited_by_hand_is_told_and_was_not_approved(shell: Shell) -> N
     ran = shell.run("lock", "--check")
 
     assert ran.status == ExitStatus.ERROR
-    assert "`notes/move` does not fit its `sha256`" in ran.err
+    assert "`notes/move` does not match its `sha256`" in ran.err
     assert classes(shell) == {"notes__move": "new"}
+    assert shell.run("approve", "notes__move").out == (
+        "Approved notes__move: has a block in the lock file that was edited by hand\n"
+    )
 
 
 @pytest.mark.parametrize("altered", ["base", "ours", "theirs"])

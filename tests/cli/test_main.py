@@ -64,7 +64,7 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["start"], "there is no command `start`", "Did you mean `serve`?"),
         (["run"], "there is no command `run`", "Did you mean `serve`?"),
         (["--vesion"], "there is no option `--vesion`", "Did you mean `--version`?"),
-        (["--verbose"], "`--verbose` stands before", "`aggregator COMMAND --verbose …`"),
+        (["--verbose"], "`--verbose` must come after", "`aggregator COMMAND --verbose …`"),
         (["serve", "--port", "3"], "unrecognized arguments: --port 3", "mean `--http 3`?"),
         (["serve", "--port=3"], "unrecognized arguments: --port=3", "mean `--http 3`?"),
         (["search", "-git"], "needs `QUERY`", "`aggregator search -- -git`"),
@@ -72,18 +72,30 @@ def test_help_names_every_command(shell: Shell) -> None:
         (["xyzzy"], "there is no command `xyzzy`", "`aggregator --help`"),
         (["inspect", "--jsn"], "unrecognized arguments: --jsn", "Did you mean `--json`?"),
         (["search"], "needs `QUERY`", "`aggregator search --help`"),
-        (["check", "--example", "--config", "x"], "not allowed with argument", "--help"),
+        (["check", "--example", "--config", "x"], "does not go together with", "--help"),
         (["search", "x", "--max-results", "0"], "number of at least 1, not `0`", "--help"),
         (["search", "x", "--max-results", "few"], "number of at least 1, not `few`", "--help"),
         (["inspect", "--wait", "-1"], "must be from 0 to 3600 seconds, not `-1`", "--help"),
         (["inspect", "--wait", "soon"], "must be from 0 to 3600 seconds, not `soon`", "--help"),
-        (["check", "--config", ""], "--config: must be the name of a file", "--help"),
-        (["import", "--into="], "--into/--config: must be the name of a file", "--help"),
-        (["serve", "--log-format", "xml"], "invalid choice", "--help"),
+        (["check", "--config", ""], "`--config` must be the name of a file", "--help"),
+        (["import", "--into="], "`--config` must be the name of a file", "--help"),
+        (["serve", "--log-format", "xml"], "`--log-format` takes `text` or `json`, not", "--help"),
+        (["stats", "--since", "-5d"], "`--since` needs a value", "--help"),
+        (["inspect", "--config"], "`--config` needs a value", "--help"),
+        (["inspect", "--json=3"], "`--json` takes no value", "--help"),
+        (["inspect", "--wait", "-3"], "`--wait` must be from 0 to 3600 seconds", "--help"),
+        (["lock", "--merge", "a"], "`--merge` needs 3 values", "--help"),
+        (["token", "ad", "x"], "`aggregator token` takes `add`, `list` or `revoke`", "--help"),
+        (["secret", "x", "y"], "what follows `aggregator secret` must be `set` or", "--help"),
+        (
+            ["inspect", "--config", "a", "--example"],
+            "`--example` does not go together with `--config`",
+            "--help",
+        ),
         (["call"], "needs `TOOL`\n", "--help"),
         (["stats", "--since", "banana"], "write 24h, 7d or a day such as 2026-01-31", "--help"),
         (["add", "a", "x", "--descripton", "d"], "arguments: --descripton", "`--description`? A"),
-        (["call", "a__b", "a=1", "--json"], "expected one argument", "`--raw` prints the whole"),
+        (["call", "a__b", "a=1", "--json"], "`--json` needs a value", "`--raw` prints the whole"),
         (["token"], "needs `add`, `list` or `revoke`\n", "--help"),
         (["lock", "notes"], "unrecognized arguments: notes", "`aggregator approve notes`"),
     ],
@@ -220,7 +232,7 @@ With `--url` they ask a running aggregator.
 | 143 | the command was ended by SIGTERM |
 
 `serve` runs until you end it, and so does `inspect --watch` once it has shown something.
-Ctrl-C ends them with status 0.
+Ctrl-C ends them with status 0, and so does SIGTERM with `serve`.
 
 The rest of this page is the output of `--help`.
 """

@@ -116,6 +116,17 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(
     assert "line" in ran.err
 
 
+def test_an_empty_file_is_told_how_searches_are_written(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    write(shell, "# searches")
+
+    ran = shell.run("check", "--searches", "--lock")
+
+    assert ran.status == 2
+    assert "searches.yaml` is empty" in ran.err
+    assert "hint: Write each search as `- {query:" in ran.err
+
+
 def test_what_is_missing_is_told_with_what_to_do(shell: Shell) -> None:
     shell.write_servers(SERVERS)
 

@@ -257,8 +257,8 @@ def test_check_says_how_to_run_a_server_of_an_older_sdk(shell: Shell, tmp_path: 
     assert told == {
         "plain": "it was written for version 1 of the MCP SDK: install `mcp<2` beside it",
         "run": (
-            "it was written for version 1 of the MCP SDK, and is run with another: "
-            "let its `args` begin with `--with`, `mcp<2`"
+            "it was written for version 1 of the MCP SDK, and runs with another: "
+            "put `--with`, `mcp<2` at the beginning of its `args`"
         ),
     }
 
@@ -319,6 +319,20 @@ def test_watching_goes_on_until_it_is_interrupted(shell: Shell) -> None:
     assert process.returncode == ExitStatus.FINE
 
 
+def test_watching_ends_when_nobody_reads_it_any_more(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    with start(shell, "inspect", "--watch") as process:
+        assert process.stdout is not None
+        assert any("Deferred" in line for line in iter(process.stdout.readline, ""))
+        process.stdout.close()
+        try:
+            status = process.wait(PATIENCE)
+        finally:
+            process.kill()
+
+    assert status == ExitStatus.FINE
+
+
 def test_a_broken_edit_is_shown_above_what_is_in_use(shell: Shell) -> None:
     path = shell.write_servers(SERVERS)
     with start(shell, "inspect", "--watch") as process:
@@ -341,7 +355,7 @@ def test_who_asks_for_what_a_broken_edit_has_is_told_of_it() -> None:
     with pytest.raises(CommandError) as raised:
         find_tool(
             "new__tool",
-            {"servers": [], "tools": [], "problem": "`servers.yaml`: is empty"},
+            {"servers": [], "tools": [], "problem": "`servers.yaml` is empty"},
             argparse.Namespace(url=None),
         )
 

@@ -156,3 +156,18 @@ def test_one_tool_that_was_never_called_is_one_tool(shell: Shell) -> None:
     page = shell.run("stats")
 
     assert "1 tool of servers that are used never had a call: " in " ".join(page.out.split())
+
+
+def test_calls_that_were_all_cancelled_took_no_time_that_is_known(shell: Shell) -> None:
+    shell.write_servers(servers())
+    talk(shell, call("notes__list_tags"))
+    path = counted(shell)
+    path.write_text(
+        path.read_text("utf-8").replace('"outcome":"ok"', '"outcome":"cancelled"'), "utf-8"
+    )
+
+    (row,) = [line for line in shell.run("stats").out.splitlines() if "notes__list_tags" in line]
+    (tool,) = json.loads(shell.run("stats", "--json").out)["tools"]
+
+    assert row.split() == ["1", "0", "-", "-", "notes__list_tags"]
+    assert tool["milliseconds"] == {"p50": None, "p95": None}

@@ -85,7 +85,7 @@ def test_a_slip_in_a_name_revokes_nobody(shell: Shell) -> None:
         (["add", "a b"], "`a b` is not allowed as a name"),
         (["add", "anna", "--expires", "soon"], "`soon` is not how long a token can last"),
         (["add", "anna", "--expires", "0s"], "`0s` is not how long a token can last"),
-        (["add", "anna", "--profile", "raeding"], "has no profile `raeding`"),
+        (["add", "anna", "--profile", "raeding"], "servers.yaml` has no profile `raeding`"),
         (["revoke"], "a name is needed"),
     ],
 )

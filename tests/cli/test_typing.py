@@ -64,8 +64,8 @@ def test_the_option_that_was_meant_is_named(shell: Shell, typed: list[str], hint
     [
         (
             ["--config", "x", "inspect"],
-            "`--config` stands before the command",
-            "Write it behind: `aggregator COMMAND --config …`",
+            "`--config` must come after the command",
+            "Write `aggregator COMMAND --config …`",
         ),
         (
             ["call", "notes__add", "--title", "Milk"],

@@ -346,7 +346,7 @@ def test_only_enabled_servers_are_to_be_started() -> None:
 
 
 def test_a_file_without_servers_is_fine_but_worth_a_word() -> None:
-    assert config_of("servers:").warnings == ("No servers are configured",)
+    assert config_of("servers:").warnings == ("no servers are configured",)
 
 
 def test_prefixes_do_not_collide() -> None:

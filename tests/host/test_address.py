@@ -46,3 +46,22 @@ def test_the_token_of_this_machine_is_shown_on_this_machine_alone(tmp_path: Path
     assert token_for("http://example.org/mcp", {"AGGREGATOR_TOKEN": "given"}) == "given"
     (state / "http-token").unlink()
     assert token_for("http://127.0.0.1:1/mcp", variables) is None
+
+
+async def test_an_address_where_nobody_answers_is_one_error() -> None:
+    with pytest.raises(ConnectionError, match=r"answers at http://127\.0\.0\.1:9/mcp: "):
+        async with AsyncToolbox(url="http://127.0.0.1:9/mcp", environment={}):
+            pass
+
+
+async def test_a_file_that_cannot_be_used_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionError, match="the aggregator did not answer"):
+        async with AsyncToolbox(tmp_path / "absent.yaml", environment={"HOME": str(tmp_path)}):
+            pass
+
+
+async def test_an_error_in_the_block_is_left_as_it_is(tmp_path: Path) -> None:
+    async with door({"notes": connect_to(Peer("add"))}, tmp_path) as open_door:
+        with pytest.raises(LookupError, match="mine"):
+            async with AsyncToolbox(url=open_door.url, token=open_door.token):
+                raise LookupError("mine")

@@ -21,9 +21,9 @@ from aggregator.config.variables import Expansion
 
 ENV_FILE = ".env"
 HEADER = """\
-# The servers behind the aggregator. `aggregator check` tells whether they are in good order.
+# The servers behind the aggregator. `aggregator check` starts each once and says what is wrong.
 # `aggregator add` and `aggregator remove` change this file, and so can you.
-# `aggregator schema --help` tells how an editor can complete and explain the keys.
+# `aggregator schema --help` says how an editor can complete and explain the keys.
 #
 # Relative paths start at the directory of this file, and so do the programs.
 # ${NAME} and ${NAME:-default} are filled in from the environment and from `envFile`, and
@@ -31,7 +31,7 @@ HEADER = """\
 
 """
 FOOTER = """
-# What else there is, for example:
+# Another server, as an example of further keys:
 #
 #  github:
 #    url: https://api.githubcopilot.com/mcp/

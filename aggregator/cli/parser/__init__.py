@@ -77,6 +77,13 @@ _LACKS_OBJECT = "argument --json: expected one argument"
 """What argparse says of a `--json` that other commands print JSON for."""
 
 
+_OF_ONE = re.compile(r"argument ([^:\s]+): (.*)", re.DOTALL)
+"""What argparse says of one option, or of one word."""
+_NEEDS = re.compile(r"expected (\d+) arguments")
+_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
+_QUOTED = re.compile(r"[^\s',]+")
+
+
 _CONTINUED = re.compile(r"(?<=[a-z,])\n +(?=[a-z`])(?!aggregator )(?![\s\S]*\n\n)")
 """Where a line of the last paragraph goes on: it is filled anew on a page of any width."""
 
@@ -94,6 +101,7 @@ class Parser(argparse.ArgumentParser):
         missing = message.removeprefix("the following arguments are required: ")
         if missing != message:
             message = f"`{self.prog}` needs {self._forms(missing)}"
+        shown = _in_plain_words(message, self.prog)
         hint = f"`{self.prog} --help` shows how it is used"
         strange = [each for each in self.typed[1:] if self._is_dashed(each)]
         if missing == "QUERY" and strange:
@@ -102,7 +110,7 @@ class Parser(argparse.ArgumentParser):
             hint = "`--json` takes the arguments; `--raw` prints the whole result as JSON"
         if missing != message and self.prog in USUALLY:
             hint = f"For example: `{USUALLY[self.prog]}`"
-        self.environment.complain(message, hint)
+        self.environment.complain(shown, hint)
         raise SystemExit(2)
 
     def _is_dashed(self, word: str) -> bool:
@@ -122,6 +130,31 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: object = None) -> None:  # noqa: ARG002 - argparse names it
         """Write help as a result."""
         self.environment.stdout.write(self.format_help())
+
+
+def _in_plain_words(message: str, program: str) -> str:  # noqa: PLR0911 - one for each sentence
+    """Return what argparse says, without the words that only its own documentation explains."""
+    told = _OF_ONE.fullmatch(message)
+    if told is None:
+        return message
+    name, problem = told.groups()
+    # Of an option with two names, the long one is enough; a word has a name of ours only.
+    named = f"`{name.rpartition('/')[2]}`" if name.startswith("-") else f"`{program}`"
+    if problem == "expected one argument":
+        return f"{named} needs a value"
+    if several := _NEEDS.fullmatch(problem):
+        return f"{named} needs {several[1]} values"
+    if choice := _CHOICE.fullmatch(problem):
+        known = _either([f"`{each}`" for each in _QUOTED.findall(choice[2])])
+        return f"{named} takes {known}, not `{choice[1]}`"
+    if problem.startswith("not allowed with argument "):
+        other = problem.removeprefix("not allowed with argument ").rpartition("/")[2]
+        return f"{named} does not go together with `{other}`"
+    if problem.startswith("ignored explicit argument "):
+        return f"{named} takes no value"
+    if problem.startswith("must "):
+        return f"{named} {problem}" if name.startswith("-") else f"what follows {named} {problem}"
+    return f"{named}: {problem}"
 
 
 def _either(words: Sequence[str]) -> str:

@@ -49,12 +49,12 @@ export function agrees(title, text, action) {
 
 const KEYS = [
   ["1 … 6", "go to a tab"],
-  ["← →", "the tab beside, where tabs have the focus"],
-  ["/", "type what to look for"],
-  ["↑ ↓ Enter", "go through a list, and open what is chosen"],
-  ["t", "light, dark, or as the system has it"],
-  ["?", "this"],
-  ["Esc", "close it"],
+  ["← →", "the tab before or after, while a tab has the focus"],
+  ["/", "go to the search field"],
+  ["↑ ↓ Enter", "move in a list, and open an entry"],
+  ["t", "light, dark, or as your system is set"],
+  ["?", "show these keys"],
+  ["Esc", "close what is open"],
 ];
 
 export function showShortcuts() {

@@ -40,7 +40,7 @@ export function makeActivity(panel) {
     const facts = (held ?? known.activity).filter((each) => kind === "all" || OF[each.kind] === kind);
     const missed = known.missed ? `, ${number(known.missed)} were missed` : "";
     const secret = known.showsArguments ? "arguments are shown, results never" : "arguments and results are not shown";
-    fill(about, `The last ${counted(facts.length, "event")}${missed}; ${secret}`);
+    fill(about, `${facts.length === 1 ? "One event" : `The last ${counted(facts.length, "event")}`}${missed}; ${secret}`);
     if (facts.length) draw(list, facts);
     else fill(list, h("li", { class: "nothing" }, blank("Nothing has happened yet", "Calls, searches and states of servers appear here as they happen.")));
   }

@@ -8,6 +8,9 @@ import { counted, duration, estimated, number, tokens } from "../words.js";
 
 const SHOWN = 10;
 
+/** How long calls took, if one came to an end. */
+const time = (milliseconds) => milliseconds === null ? "–" : duration(milliseconds);
+
 export function makeSaved(panel) {
   const place = h("div", { class: "saved" }, loading("Summing up"));
   panel.append(h("h2", { class: "sr" }, "Saved"), place);
@@ -40,7 +43,7 @@ function shown(stats, listed) {
 function headline(all, list) {
   if (!all) return "No tools are known yet.";
   const part = Math.round(100 * (1 - list / all));
-  return part > 0 ? `${part} % less than with every definition in it.` : "With so few tools a list of all of them costs as little; `toolSearch: auto` shows them all then.";
+  return part > 0 ? `${part} % less than with all definitions.` : "With so few tools a list of all of them costs as little; `toolSearch: auto` shows them all then.";
 }
 
 function off() {
@@ -49,7 +52,7 @@ function off() {
 
 function history(stats) {
   if (stats.first === null) {
-    return blank("Nothing has been counted yet", "This fills as a client uses the aggregator; what you do on this page is not counted.",
+    return blank("Nothing has been counted yet", "Counting begins when a client uses the aggregator; what you do on this page is not counted.",
       command("aggregator install"));
   }
   const saved = stats.lists.tokensSaved;
@@ -65,7 +68,7 @@ function history(stats) {
       h("p", { class: "dim" }, `Tokens that lists were shorter by, and what searches cost, since ${stats.first.slice(0, 10)}.`), daily(days)),
     h("div", { class: "columns" },
       table("Most used", ["Tool", "Calls", "Errors", "p50", "p95"], stats.tools.map((each) =>
-        [each.name, number(each.calls), number(each.errors), duration(each.milliseconds.p50), duration(each.milliseconds.p95)]), "No tool was called yet."),
+        [each.name, number(each.calls), number(each.errors), time(each.milliseconds.p50), time(each.milliseconds.p95)]), "No tool was called yet."),
       table("Found nothing", ["Searched for", "Times"], stats.searches.foundNothing.map((each) => [each.query, number(each.times)]), "Every search found something."),
       table("Never used", ["Server", "Tools", "Tokens"], stats.unused.filter((each) => each.whole).map((each) =>
         [each.server, number(each.tools.length), tokens(each.tokens)]), "Every server was used.")),

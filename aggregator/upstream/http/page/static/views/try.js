@@ -93,7 +93,7 @@ export function makeTry(panel) {
 }
 
 function start() {
-  return blank("Try a tool", "Choose one above. Tools that only read are called at once; all others after a question.");
+  return blank("Try a tool", "Choose one above. Tools that only read are called at once; all others once you agree.");
 }
 
 /** One tool with its form, and what it answered. */
