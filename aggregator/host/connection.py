@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import TracebackType
 from urllib.parse import urlsplit
 
 import httpx2
@@ -68,7 +69,7 @@ async def connected(
         ConnectionError: There is none.
     """
     problem = "the aggregator did not answer, and may have said why on stderr"
-    async with _opened(source, problem) as connection:
+    async with _Opened(source, problem) as connection:
         yield connection
 
 
@@ -85,27 +86,34 @@ async def connected_to(url: str, token: str | None) -> AsyncGenerator[Connection
     async with httpx2.AsyncClient(headers=headers, timeout=patience) as http:
         transport = streamable_http_client(url, http_client=http)
         source = Client(transport, client_info=INFO)
-        async with _opened(source, f"no aggregator answers at {url}") as connection:
+        async with _Opened(source, f"no aggregator answers at {url}") as connection:
             yield connection
 
 
-@asynccontextmanager
-async def _opened(
-    source: AbstractAsyncContextManager[Client], problem: str
-) -> AsyncGenerator[Connection, None]:
-    """Open a client, without the groups in which the SDK raises what goes wrong here and there."""
-    theirs = None
-    async with AsyncExitStack() as stack:
+class _Opened(AbstractAsyncContextManager[Connection]):
+    """A client that is open, without the groups in which the SDK raises what goes wrong."""
+
+    def __init__(self, source: AbstractAsyncContextManager[Client], problem: str) -> None:
+        self._source = source
+        self._problem = problem
+        """What is said if nobody is reached."""
+
+    async def __aenter__(self) -> Connection:
         try:
-            client = await stack.enter_async_context(source)
-        except Exception as error:  # noqa: BLE001 - the SDK raises whatever it met
-            raise _unreached(problem, error) from None
-        try:
-            yield Connection(client)
-        except Exception as error:  # noqa: BLE001 - it is raised again, once the client is closed
-            theirs = error
-    if theirs is not None:
-        raise theirs
+            return Connection(await self._source.__aenter__())
+        except (ExceptionGroup, MCPError, OSError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise _unreached(self._problem, error) from None
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            # What the program raised is its own, and comes out as it is.
+            kind = error = trace = None
+        await self._source.__aexit__(kind, error, trace)
 
 
 def _unreached(problem: str, error: Exception) -> ConnectionError:
