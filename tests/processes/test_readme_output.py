@@ -60,7 +60,7 @@ SHOWN = (
     "aggregator inspect",
     'aggregator search "convert a length to metres" --max-results 1',
 )
-"""Commands whose whole output is in the README."""
+"""Commands whose whole output is in the README, in the order in which they are typed there."""
 SERVED = "aggregator serve --http 8080"
 ENTRY = "/path/to/.venv/bin/aggregator"
 ELSEWHERE = {
@@ -164,6 +164,8 @@ def typed(shell: Shell, command: str, answer: str = "") -> tuple[int, str, str]:
 @pytest.mark.parametrize("command", TYPED)
 def test_a_command_does_what_it_is_shown_for(shell: Shell, command: str) -> None:
     expected = TYPED[command]
+    for before in SHOWN[: SHOWN.index(command)] if command in SHOWN else ():
+        typed(shell, before)
 
     status, out, err = typed(shell, command, expected.answer)
 
