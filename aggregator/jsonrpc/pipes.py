@@ -9,8 +9,7 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 import anyio
 import anyio.lowlevel
@@ -24,6 +23,7 @@ from aggregator.jsonrpc.encoding import encoded
 from aggregator.jsonrpc.flood import BLANK_COST, BROKEN_COST, LINE_COST, Flood
 from aggregator.jsonrpc.framing import Framing, Overlong
 from aggregator.jsonrpc.outbox import LINE_BREAK, Outbox
+from aggregator.jsonrpc.sdk_streams import Closable, Readable
 from aggregator.jsonrpc.source import Source
 
 WAITING_BYTES = 64 * 1024
@@ -58,7 +58,7 @@ async def discard(source: Source) -> None:
         source.close()
 
 
-class MessageReader:
+class MessageReader(Readable):
     """The messages that come from a pipe; also what the SDK calls a read stream."""
 
     def __init__(
@@ -190,26 +190,6 @@ class MessageReader:
         self._on_noise(decoded)
         return None
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
 
 def _cost(noise: bytes | Overlong) -> int:
     """Return how many bytes a line that is no message stands for."""
@@ -219,7 +199,7 @@ def _cost(noise: bytes | Overlong) -> int:
     return max(len(noise), LINE_COST) * times
 
 
-class MessageWriter:
+class MessageWriter(Closable):
     """The messages that go into a pipe; also what the SDK calls a write stream."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
@@ -330,17 +310,6 @@ class MessageWriter:
         self._waiting.clear()
         self.blocked_since = None
         self._drained.send()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def close_pipe(pipe: IO[bytes]) -> None:

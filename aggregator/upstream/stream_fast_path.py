@@ -3,8 +3,7 @@
 All else of the stream goes to the SDK, the first request among it: who asks is known from that.
 """
 
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import anyio
 import anyio.abc
@@ -13,6 +12,7 @@ from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.message import SessionMessage
 
 from aggregator.jsonrpc.pipes import Tap
+from aggregator.jsonrpc.sdk_streams import Readable
 from aggregator.upstream.fast_path import CALL, FastCall, FastPath, Known
 from aggregator.upstream.request import Request
 
@@ -148,7 +148,7 @@ class _OnStream(FastCall):
         self._stream.answer(self, message)
 
 
-class Rest:
+class Rest(Readable):
     """What is left of a stream for the SDK."""
 
     def __init__(self, source: Source, stream: StreamFastPath) -> None:
@@ -169,23 +169,3 @@ class Rest:
     async def aclose(self) -> None:
         """Read no more."""
         await self._source.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
