@@ -42,7 +42,8 @@ def _search(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--explain", action="store_true", help="say how each tool was found")
     add_json(parser)
-    add_wait(parser)
+    # The answer is what a model would get, who is not asked.
+    add_wait(parser, "; any search waits up to 3 s")
 
 
 def _call(parser: argparse.ArgumentParser) -> None:

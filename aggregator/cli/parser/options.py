@@ -72,14 +72,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_wait(parser: argparse.ArgumentParser) -> None:
-    """Let a person say how long to wait."""
+def add_wait(parser: argparse.ArgumentParser, besides: str = "") -> None:
+    """Let a person say how long to wait; `besides` is what is waited for anyhow."""
     parser.add_argument(
         "--wait",
         type=seconds,
         default=WAIT,
         metavar="SECONDS",
-        help=f"how long to wait for servers that are starting (default: {WAIT:g})",
+        help=f"how long to wait for servers that are starting{besides} (default: {WAIT:g})",
     )
 
 
