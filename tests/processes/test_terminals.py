@@ -94,3 +94,13 @@ def test_a_closed_stream_is_like_one_at_its_end(tmp_path: Path, closed: str) -> 
     )  # fmt: skip
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_a_result_that_nobody_gets_is_no_success() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"exec '{sys.executable}' -m aggregator --version >&-"],
+        cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False, text=True,
+    )  # fmt: skip
+
+    told = "error: standard output is closed, so there is no place for the result\n"
+    assert (done.returncode, done.stderr) == (1, told)
