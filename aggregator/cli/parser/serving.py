@@ -57,7 +57,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="with --http: believe this address, or network, what it says of its clients",
+        help="with --http: trust what this proxy (address or network) says about its clients",
     )
     parser.add_argument(
         "--drain",
@@ -120,9 +120,14 @@ def _token(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=actions, help="what to do")
     parser.add_argument("name", nargs="?", metavar="NAME", help="whom the token is for")
     parser.add_argument(
-        "--profile", type=file, metavar="NAME", help="what whoever has it sees (default: all)"
+        "--profile",
+        type=file,
+        metavar="NAME",
+        help="the profile that its holder sees (default: everything)",
     )
-    parser.add_argument("--expires", metavar="TIME", help="how long it opens, as 30d or 12h")
+    parser.add_argument(
+        "--expires", metavar="TIME", help="how long it is valid, such as 30d or 12h"
+    )
     add_json(parser)
 
 
