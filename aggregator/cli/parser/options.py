@@ -42,12 +42,12 @@ def add_config(parser: argparse.ArgumentParser, *, example: bool = False) -> Non
 
 def add_door(parser: argparse.ArgumentParser) -> None:
     """Let a running aggregator be asked instead of one of our own."""
-    parser.add_argument("--url", help="ask a running aggregator, as http://127.0.0.1:8080/mcp")
+    parser.add_argument("--url", help="ask a running aggregator, such as http://127.0.0.1:8080/mcp")
     parser.add_argument(
         "--token-file",
         type=file,
         metavar="FILE",
-        help=f"with --url: where its token is (default: ${TOKEN_VARIABLE}, or our own)",
+        help=f"with --url: file with its token (default: ${TOKEN_VARIABLE}, or your own)",
     )
 
 
@@ -63,7 +63,7 @@ def add_show_arguments(parser: argparse.ArgumentParser, when: str = "") -> None:
 def add_profile(parser: argparse.ArgumentParser) -> None:
     """Let what is seen be that of one profile."""
     parser.add_argument(
-        "--profile", type=file, metavar="NAME", help="as clients of this profile of the file see it"
+        "--profile", type=file, metavar="NAME", help="as clients with this profile see it"
     )
 
 
