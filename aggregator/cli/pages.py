@@ -108,7 +108,7 @@ def noise_of(server: dict[str, Any]) -> str:
     """Say how much a server has written where only messages belong."""
     lines = counted(server["noise"], "line")
     return (
-        f"wrote {lines} besides messages to its standard output, which were passed over; "
+        f"wrote {lines} besides messages to its standard output, which were ignored; "
         "what is for people belongs on standard error"
     )
 

@@ -97,8 +97,8 @@ def test_a_slip_in_a_name_revokes_nobody(shell: Shell) -> None:
     [
         (["add"], "a name is needed"),
         (["add", "a b"], "`a b` is not allowed as a name"),
-        (["add", "anna", "--expires", "soon"], "`soon` is not how long a token can last"),
-        (["add", "anna", "--expires", "0s"], "`0s` is not how long a token can last"),
+        (["add", "anna", "--expires", "soon"], "`soon` is not a duration that a token can have"),
+        (["add", "anna", "--expires", "0s"], "`0s` is not a duration that a token can have"),
         (["add", "anna", "--profile", "raeding"], "servers.yaml` has no profile `raeding`"),
         (["revoke"], "a name is needed"),
     ],
