@@ -77,10 +77,13 @@ class Orders:
     """What the world outside may ask of us by signals."""
 
     def __init__(
-        self, expect: Expect = lambda _config: None, foresee: Foresee = foresee_nothing
+        self,
+        expect: Expect = lambda _config: None,
+        foresee: Foresee = foresee_nothing,
+        say_when_told: Callable[[str], None] | None = None,
     ) -> None:
         self.stop = anyio.Event()
-        self.shutdown_notice = ShutdownNotice(logger.warning)
+        self.shutdown_notice = ShutdownNotice(logger.warning, say_when_told)
         self.expect = expect
         self.foresee = foresee
         self._is_reload_due = False
@@ -114,12 +117,15 @@ async def serve_standard_streams(
     expect: Expect = lambda _config: None,
     herald: Herald | None = None,
     profile: str | None = None,
+    *,
+    say_when_told: Callable[[str], None] | None = None,
 ) -> None:
     """Serve one client on our standard streams until it leaves or we are told to stop.
 
-    `herald` is whoever answers it until then, and `profile` what it is to see.
+    `herald` is whoever answers it until then, and `profile` what it is to see. What is waited for
+    at the end is logged, but `say_when_told` tells whoever stops us by a signal.
     """
-    orders = Orders(expect)
+    orders = Orders(expect, say_when_told=say_when_told)
     lead = Lead() if herald is None else herald.take_over()
     takeover, opening = Takeover(lead), Opening()
     keeping = Keeping(opening, lead.basis, config, variables)
@@ -129,7 +135,12 @@ async def serve_standard_streams(
             async with (
                 running_fleet(config, variables, orders) as server,
                 standard_streams(
-                    stdin, stdout, stop=orders.stop, takeover=takeover, opening=opening
+                    stdin,
+                    stdout,
+                    stop=orders.stop,
+                    takeover=takeover,
+                    opening=opening,
+                    shutdown_notice=orders.shutdown_notice,
                 ) as (reader, writer),
                 keeping.kept(server.fleet.changed.wait, server.again),
             ):

@@ -9,14 +9,21 @@ BY_HAND = "Ctrl-C again"
 
 
 class ShutdownNotice:
-    """Tells whoever stops us what keeps us, and how it ends at once."""
+    """Tells whoever stops us what keeps us, and how it ends at once.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    It is said in another way to whoever stops us by a signal, if there is one.
+    """
+
+    def __init__(
+        self, say: Callable[[str], None], say_when_told: Callable[[str], None] | None = None
+    ) -> None:
         self._say = say
+        self._say_when_told = say_when_told or say
         self._again = ""
 
     def told_by(self, number: int) -> None:
         """Know the signal that we are stopped by, which is not waited for if it comes twice."""
+        self._say = self._say_when_told
         name = signal.Signals(number).name
         self._again = BY_HAND if number == signal.SIGINT else f"{name} again"
 

@@ -176,7 +176,7 @@ def _meant(
     if found is None:
         if offered.absent:
             absent = ", ".join(f"`{name}` ({why})" for name, why in offered.absent.items())
-            hint = f"Not there, and so not known: {absent}"
+            hint = f"Not ready, so their tools are not known: {absent}"
             raise CommandError(
                 f"there is no server or tool `{subject}`", hint, ExitStatus.UNAVAILABLE
             )

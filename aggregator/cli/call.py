@@ -135,7 +135,7 @@ def _call(
         if result.get("resultType") != "input_required":
             return result
         answers = _answers(result, environment)
-    raise CommandError(f"`{tool}` does not stop asking", status=ExitStatus.TOOL_ERROR)
+    raise CommandError(f"`{tool}` does not stop asking questions", status=ExitStatus.TOOL_ERROR)
 
 
 def _send(peer: Peer, environment: Environment, params: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from aggregator import __version__
 from aggregator.basics.eras import Era
@@ -15,7 +16,6 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.lint import gathered, lint
 from aggregator.cli.login import ending_logins
 from aggregator.cli.pages import as_json, beside, why_not
-from aggregator.cli.paper import Paper
 from aggregator.cli.peer import serving
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import await_servers, is_starting
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         clients = _chosen(options.client, installed)
         report |= _examine(config, clients, options.wait, environment)
     report["installed"] = installed
-    environment.say(as_json(report) if options.json else _page(report, environment.paper))
+    environment.say(as_json(report) if options.json else _page(report, environment))
     return _status(report)
 
 
@@ -184,19 +184,21 @@ def _client(wanted: str) -> str:
     raise CommandError(f"nothing is known of a client `{wanted}`", hint, ExitStatus.USAGE)
 
 
-def _page(report: Report, paper: Paper) -> str:
-    versions = report["versions"]
+def _page(report: Report, environment: Environment) -> str:
+    paper, versions = environment.paper, report["versions"]
     head = f"aggregator {versions['aggregator']}, Python {versions['python']}"
     parts = [
         paper.fill(f"{head}, mcp {versions['mcp']}, {versions['platform']}"),
-        "\n".join(_about_config(report, paper)),
-        "\n".join(_about_clients(report, paper)),
+        "\n".join(_about_config(report, environment)),
+        "\n".join(_about_clients(report, environment)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _about_config(report: Report, paper: Paper) -> Iterator[str]:
-    yield f"{paper.paint('Configuration', 'bold')}: {report['config']}"
+def _about_config(report: Report, environment: Environment) -> Iterator[str]:
+    paper = environment.paper
+    path = environment.known_as(Path(report["config"]), environment.stdout)
+    yield f"{paper.paint('Configuration', 'bold')}: {path}"
     if "error" in report:
         yield paper.fill(f"error: {report['error']}", "  ")
         if report["hint"]:
@@ -223,7 +225,8 @@ def _about_meaning(meaning: Report) -> str:
     return f"{mark}earches go by words and not by meaning: {meaning['why']}{remedy}"
 
 
-def _about_clients(report: Report, paper: Paper) -> Iterator[str]:
+def _about_clients(report: Report, environment: Environment) -> Iterator[str]:
+    paper = environment.paper
     for each in report.get("clients", ()):
         where = f"{each['title']}, {each['era']} era ({each['dates']})"
         yield paper.fill(f"{where}: surface `{each['surface']}`, since {each['why']}")
@@ -235,4 +238,5 @@ def _about_clients(report: Report, paper: Paper) -> Iterator[str]:
         state = f"registered as {names}" if names else "not registered"
         others = "other server" if each["servers"] == 1 else "other servers"
         more = f", {each['servers']} {others}" if each["servers"] else ""
-        yield paper.fill(f"{each['client']} ({each['scope']}): {state}{more}; {each['path']}")
+        path = environment.known_as(Path(each["path"]), environment.stdout)
+        yield paper.fill(f"{each['client']} ({each['scope']}): {state}{more}; {path}")

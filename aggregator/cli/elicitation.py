@@ -47,7 +47,7 @@ def _visit(url: str, environment: Environment) -> Answer:
     except ValueError:
         host = None
     if not host:
-        environment.warn(f"`{shown(address)}` is no address to open; declined")
+        environment.warn(f"`{shown(address)}` is not an address that can be opened; declined")
         return {"action": "decline"}
     environment.note(f"  Open this in a browser, if you trust {host}:\n  {address}")
     return _agreed("Go on?", environment)

@@ -276,7 +276,20 @@ def _open_what_is_closed() -> None:
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None and os.name == "posix":
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8"))
+            setattr(sys, name, _substitute(descriptor))
+
+
+def _substitute(descriptor: int) -> TextIO:
+    if descriptor == 1:
+        return _Nowhere(os.fdopen(descriptor, "wb"), encoding="utf-8")
+    return os.fdopen(descriptor, "w" if descriptor else "r", encoding="utf-8")
+
+
+class _Nowhere(TextIOWrapper):
+    """Standard output that is closed: a result that nobody gets is no success."""
+
+    def write(self, _text: str) -> int:
+        raise CommandError("standard output is closed, so there is no place for the result")
 
 
 def _is_awaited(stream: TextIO) -> bool:

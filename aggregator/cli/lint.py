@@ -82,10 +82,10 @@ def _misnamed(settings: Settings) -> Iterator[Finding]:
     for key, names in named.items():
         for name in dict.fromkeys(each for each in names if not is_known(each)):
             if (other := likely_meant(name)) is not None:
-                text = f"no client that is known is called `{name}`. Did you mean `{other}`?"
+                text = f"no known client is called `{name}`. Did you mean `{other}`?"
                 yield Finding("warning", "", f"`{key}`: {text}")
             else:
-                text = f"`{name}` is no client that is known, but any that calls itself so"
+                text = f"`{name}` is not a known client; this applies to any of this name"
                 yield Finding("hint", "", f"`{key}`: {text}")
 
 
@@ -107,7 +107,7 @@ def _obstacles(server: ServerConfig, variables: Mapping[str, str]) -> Iterator[s
     elif server.command:
         path = server.env.get("PATH") or variables.get("PATH")
         if shutil.which(server.command, path=path) is None:
-            yield redact(f"the program `{server.command}` is not there, or may not be run")
+            yield redact(f"the program `{server.command}` does not exist or cannot be executed")
         if server.cwd and not server.cwd.is_dir():
             yield redact(f"the directory `{server.cwd}` does not exist")
 
@@ -130,7 +130,7 @@ def _choices(server: ServerConfig) -> Iterator[str]:
     if server.per_client and why is not None:
         yield (
             f"each client that shares it gets its own process, because {why}; "
-            "`perClient: false` gives all the same"
+            "`perClient: false` gives all clients the same process"
         )
 
 

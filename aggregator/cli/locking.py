@@ -76,7 +76,7 @@ def refuse_unpinned(names: Collection[str], config: Config) -> None:
     if left_out and len(left_out) == len(names):
         raise CommandError(
             f"`{left_out[0]}` has `pin: false`: it is neither written down nor compared",
-            f"Take that out of `{config.path}` to have its tools approved",
+            f"Remove that from `{config.path}` to have its tools approved",
         )
 
 
@@ -190,7 +190,7 @@ def tell_absent(offered: Offered, environment: Environment, kept: Collection[str
     """Warn of servers that are not there; of those in the file, what it says may be kept."""
     for name, reason in offered.absent.items():
         rest = "; what was known of it is kept" if name in kept else ""
-        environment.warn(f"`{name}` is not there: {reason}{rest}")
+        environment.warn(f"`{name}` is not ready: {reason}{rest}")
 
 
 def compared_of(offered: Offered) -> str:

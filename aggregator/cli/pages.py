@@ -44,7 +44,7 @@ def server_page(server: dict[str, Any], paper: Paper, there: str | None = None) 
     rows = [
         (
             tool["name"],
-            "always" if tool["alwaysLoad"] else "deferred",
+            "always" if tool["alwaysLoad"] else "when found",
             f"{tool['tokens']:,}",
             tool["description"],
         )
@@ -53,7 +53,7 @@ def server_page(server: dict[str, Any], paper: Paper, there: str | None = None) 
     parts = [head, *(paper.fill(fact, hanging="") for fact in facts if fact)]
     text = "\n".join(parts)
     none = _no_tools(server) if is_known(server) else ""
-    table = columns(("TOOL", "LOADED", "TOKENS", "ABOUT"), rows, paper) if rows else none
+    table = columns(("TOOL", "SHOWN", "TOKENS", "ABOUT"), rows, paper) if rows else none
     oddities = [f"refused: {sentence}" for sentence in server.get("refused", ())]
     oddities += [f"without effect: {sentence}" for sentence in server.get("unmatched", ())]
     oddities += _differing(server, there)
@@ -108,7 +108,7 @@ def noise_of(server: dict[str, Any]) -> str:
     """Say how much a server has written where only messages belong."""
     lines = counted(server["noise"], "line")
     return (
-        f"wrote {lines} besides messages to its standard output, which were passed over; "
+        f"wrote {lines} besides messages to its standard output, which were ignored; "
         "what is for people belongs on standard error"
     )
 
@@ -116,8 +116,8 @@ def noise_of(server: dict[str, Any]) -> str:
 def tool_page(tool: dict[str, Any], paper: Paper) -> str:
     """Show one tool whole; its definition is JSON, and so never wrapped."""
     definition: dict[str, Any] = tool["definition"]
-    loaded = "always loaded" if tool["alwaysLoad"] else "deferred"
-    head = f"{tool['name']} ({tool['server']}, {loaded}, about {tool['tokens']:,} tokens)"
+    shown = "always shown" if tool["alwaysLoad"] else "shown when found"
+    head = f"{tool['name']} ({tool['server']}, {shown}, about {tool['tokens']:,} tokens)"
     rest = {key: value for key, value in definition.items() if key not in ("name", "description")}
     about = on_its_lines(definition.get("description") or "It does not say what it does")
     # Indented, so that none of its lines passes for one of ours.

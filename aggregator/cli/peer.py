@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from aggregator import __version__
+from aggregator.basics.json import as_object
 from aggregator.basics.shutdown_notice import waiting_for
 from aggregator.cli.ending import again, heeding_sigterm
-from aggregator.cli.environment import CommandError, Environment, ToldError
+from aggregator.cli.environment import CommandError, Environment, ExitStatus, ToldError
+from aggregator.errors import ERROR_META
 from aggregator.records.events import OURSELVES
 from aggregator.records.inspection import SERVERS_URI
 
@@ -79,7 +81,7 @@ class Peer(ABC):
 
         Raises:
             AnswerError: The answer is an error.
-            CommandError: There is no answer.
+            CommandError: There is no answer, or the aggregator itself says why there is none.
         """
         number = next(self._numbers)
         meta: Json = {
@@ -123,9 +125,19 @@ class Peer(ABC):
 
 
 def _result(message: Json) -> Json:
-    if "error" in message:
-        raise AnswerError(message["error"])
-    return message["result"]
+    """Return what an answer holds.
+
+    Raises:
+        AnswerError: It is an error.
+        CommandError: It is one of the aggregator's own, as its facts say.
+    """
+    if "error" not in message:
+        return message["result"]
+    error = AnswerError(message["error"])
+    if ERROR_META in as_object(error.data):
+        told = str(error)
+        raise CommandError(told[:1].lower() + told[1:], status=ExitStatus.UNREACHED)
+    raise error
 
 
 class Child(Peer):

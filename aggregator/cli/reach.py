@@ -63,7 +63,7 @@ class Remote(Peer):
                 f"`{self._place}` did not answer: {_reason(error)}",
                 "It speaks HTTP without encryption: write `http://`"
                 if "wrong_version_number" in _reason(error)
-                else "`aggregator serve --http PORT` says its address when it starts",
+                else "`aggregator serve --http PORT` prints its address when it starts",
                 ExitStatus.UNREACHED,
             ) from None
 
@@ -71,7 +71,7 @@ class Remote(Peer):
         with error:
             token = f"Set `{TOKEN_VARIABLE}` to its token, or name its file with `--token-file`"
             if self._token:
-                token = f"The token that it was shown is not its own. {token}"
+                token = f"It does not accept the token that was sent. {token}"
             astray = f"An aggregator serves at `{self._place}/mcp`"
             # At the address itself there is a page, which can only be looked at.
             hints = {401: token, 403: token, 404: astray, 405: astray}

@@ -4,6 +4,7 @@ import argparse
 import logging
 import shlex
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
@@ -50,6 +51,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         lines.expect,
         environment.herald,
         options.profile,
+        say_when_told=_say_to_person(options, environment),
     )
     anyio.run(serve, backend_options=EVENT_LOOP)
     return ExitStatus.FINE
@@ -134,6 +136,14 @@ def _greet(environment: Environment) -> None:
     """Tell a person who typed the command why nothing happens."""
     if environment.stdin.isatty() and environment.stderr.isatty():
         environment.note("Waiting for an MCP client on standard input; Ctrl-C ends it.")
+
+
+def _say_to_person(
+    options: argparse.Namespace, environment: Environment
+) -> Callable[[str], None] | None:
+    """Return how to tell a person at a terminal what is not in the log that their client reads."""
+    is_for_person = environment.stderr.isatty() and options.log_format == "text"
+    return environment.note if is_for_person else None
 
 
 def _is_shared(options: argparse.Namespace) -> bool:

@@ -169,8 +169,8 @@ def _dispensable(idle: Sequence[Unused], paper: Paper, there: str) -> str:
     if whole:
         parts.append(
             paper.fill(
-                "Never used, with what their tools come to in tokens, and how many of each "
-                "list's tokens are theirs:"
+                "Never used: their tools, the tokens of their definitions, and the tokens they "
+                "add to each list"
             )
         )
         head = ("TOOLS", "TOKENS", "OF EACH LIST", "SERVER")

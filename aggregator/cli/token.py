@@ -66,7 +66,7 @@ def _revoke(ring: Ring, options: argparse.Namespace, environment: Environment) -
         close = get_close_matches(name, [each.name for each in ring.tokens()], 1)
         hint = f"Did you mean `{close[0]}`?" if close else "`aggregator token list` lists them"
         raise CommandError(f"there is no token `{name}`", hint, ExitStatus.UNKNOWN)
-    environment.note(f"The token of `{name}` opens nothing any more, and its sessions end")
+    environment.note(f"The token of `{name}` is no longer accepted, and its sessions end")
     return ExitStatus.FINE
 
 
@@ -123,6 +123,8 @@ def _duration(text: str) -> float:
         found = 0.0
     if not 0 < found <= _LONGEST:
         raise CommandError(
-            f"`{text}` is not how long a token can last", "Write `30d` or `12h`", ExitStatus.USAGE
+            f"`{text}` is not a duration that a token can have",
+            "Write `30d` or `12h`",
+            ExitStatus.USAGE,
         )
     return found

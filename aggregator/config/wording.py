@@ -43,6 +43,13 @@ _FORMS: dict[str, type[BaseModel]] = {
 
 LEAST_BEGINNING = 3
 """Letters that say which key they begin."""
+LIKENESS = 0.6
+"""How alike a key and a known one are, of 1, if it is that, mistyped."""
+CHOICE_LIKENESS = 0.7
+"""And a value and one of a few: one that is less like it may be its opposite."""
+
+NEVER = frozenset({"never", "no", "off", "false", "none", "disabled"})
+"""What is written for a server that is not to be started at all."""
 
 
 def problems(
@@ -89,8 +96,10 @@ def _hint(error: ErrorDetails, location: Location) -> str | None:
         name = location[-1]
         return f'Write `{name}: ${{{name}}}` to pass a variable on, `{name}: ""` for an empty one'
     if kind == "literal_error":
-        expected = str(error.get("ctx", {}).get("expected", ""))
-        return nearest(str(error["input"]), tuple(expected.split("'")[1::2]))
+        given, expected = str(error["input"]), str(error.get("ctx", {}).get("expected", ""))
+        if location[-1] == "start" and given.lower() in NEVER:
+            return "`enabled: false` under a server never starts it"
+        return nearest(given, tuple(expected.split("'")[1::2]), CHOICE_LIKENESS)
     return example(location) if kind in {"dict_type", "model_type"} else None
 
 
@@ -108,13 +117,13 @@ def _keys_beside(location: Location) -> tuple[str, ...]:
     return top_keys() if len(location) == 1 else keys(ServerForm)
 
 
-def nearest(word: str, known: tuple[str, ...]) -> str | None:
+def nearest(word: str, known: tuple[str, ...], likeness: float = LIKENESS) -> str | None:
     """Return a suggestion of the known word that looks most like this one."""
     from difflib import get_close_matches  # noqa: PLC0415 a start without errors does not need it
 
     by_lower = {each.lower().replace("_", ""): each for each in known}
     sought = word.lower().replace("_", "").replace("-", "")
     begun = [each for each in by_lower if each.startswith(sought)]
-    found = get_close_matches(sought, by_lower, 1, 0.6)
+    found = get_close_matches(sought, by_lower, 1, likeness)
     found += begun if len(sought) >= LEAST_BEGINNING else []
     return f"Did you mean `{by_lower[found[0]]}`?" if found else None

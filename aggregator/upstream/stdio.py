@@ -29,6 +29,7 @@ from mcp_types import (
     RequestId,
 )
 
+from aggregator.basics.shutdown_notice import ShutdownNotice
 from aggregator.jsonrpc.decoding import Noise
 from aggregator.jsonrpc.outbox import LINE_BREAK
 from aggregator.jsonrpc.pipes import (
@@ -45,6 +46,8 @@ DRAIN_PATIENCE = 5.0
 """Seconds that calls in flight have to finish once no more requests can come."""
 STOP_PATIENCE = 3.0
 """The same when we are told to stop: whoever told us does not wait for ever."""
+SILENCE = 0.5
+"""Seconds after which whoever told us wonders what is waited for."""
 DEAF_AFTER = 0.5
 """Seconds without a byte being read after which a client is not waited for when we stop."""
 LOOK_INTERVAL = 0.05
@@ -273,8 +276,12 @@ async def standard_streams(
     stop: anyio.Event,
     takeover: Takeover = NOTHING,
     opening: Opening | None = None,
+    shutdown_notice: ShutdownNotice | None = None,
 ) -> AsyncGenerator[tuple[ClientReader, ClientWriter], None]:
-    """Serve a client on two descriptors until its input ends or `stop` is set."""
+    """Serve a client on two descriptors until its input ends or `stop` is set.
+
+    Whoever sets it is told by the notice, if there is one, which calls that waits for.
+    """
     outstanding, opening = Outstanding(), opening or Opening()
     writer = ClientWriter(stdout, outstanding, takeover, opening)
     reader = ClientReader(stdin, writer, outstanding, takeover, opening)
@@ -282,8 +289,11 @@ async def standard_streams(
     async def heed() -> None:
         await stop.wait()
         reader.leave()
-        async with _only_until(writer.until_deaf):
+        async with _only_until(writer.until_deaf), anyio.create_task_group() as telling:
+            if shutdown_notice is not None:
+                telling.start_soon(_tell_of_calls, outstanding, shutdown_notice)
             await outstanding.settle(STOP_PATIENCE)
+            telling.cancel_scope.cancel()
         outstanding.forget()
         reader.end()
 
@@ -297,6 +307,13 @@ async def standard_streams(
                     await writer.flush()
             reader.end()
             group.cancel_scope.cancel()
+
+
+async def _tell_of_calls(outstanding: Outstanding, shutdown_notice: ShutdownNotice) -> None:
+    """Say how many calls keep whoever stops us waiting."""
+    await anyio.sleep(SILENCE)
+    if number := len(outstanding):
+        shutdown_notice.wait_for_calls(number, STOP_PATIENCE)
 
 
 @asynccontextmanager

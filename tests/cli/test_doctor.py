@@ -42,6 +42,22 @@ def test_doctor_tells_a_slow_start_from_a_failure(shell: Shell) -> None:
     assert (data["starting"], data["failing"], data["ready"]) == (["slow"], [], 0)
 
 
+def test_a_person_reads_paths_below_their_home_as_other_commands_show_them(shell: Shell) -> None:
+    path = shell.home / "servers.yaml"
+    path.write_text("servers: {}", encoding="utf-8")
+    shell.run("install", "cursor", "--yes", "--config", str(path))
+
+    piped = shell.run("doctor", "--config", str(path))
+    shell.terminal = True
+    shown = shell.run("doctor", "--config", str(path))
+
+    assert f"Configuration: {path}\n" in piped.out
+    assert f" {shell.home}/.cursor/mcp.json" in piped.out
+    assert ": ~/servers.yaml\n" in shown.out
+    assert "~/.cursor/mcp.json" in shown.out
+    assert str(shell.home) not in shown.out
+
+
 @pytest.mark.parametrize(
     ("fault", "extra", "said"),
     [

@@ -128,7 +128,7 @@ def test_a_server_that_is_taken_to_be_one_clients_is_named(tmp_path: Path) -> No
     assert found.startswith(
         "hint: a: each client that shares it gets its own process, because it drives"
     )
-    assert found.endswith("; `perClient: false` gives all the same")
+    assert found.endswith("; `perClient: false` gives all clients the same process")
     assert findings(tmp_path, f"servers: {{a: {{{browser}, perClient: false}}}}") == []
     assert findings(tmp_path, "servers: {a: {command: sh, perClient: true, description: x}}") == []
 
@@ -157,8 +157,8 @@ def test_a_client_that_is_misnamed_is_warned_of_and_one_that_is_not_known_is_not
         "servers: {a: {command: sh, description: x}}\n",
     )
 
-    unknown = "no client that is known is called"
-    own = "is no client that is known, but any that calls itself so"
+    unknown = "no known client is called"
+    own = "is not a known client; this applies to any of this name"
     assert found == [
         f"warning: `clients`: {unknown} `claud-code`. Did you mean `claude-code`?",
         f"hint: `clients`: `nosuch` {own}",

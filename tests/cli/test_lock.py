@@ -251,7 +251,7 @@ def test_nothing_was_known_of_a_server_that_never_came(shell: Shell) -> None:
     offer(shell, NEW)
     changed = [shell.run(*each) for each in (("lock", "--check"), ("approve", "--all"))]
 
-    assert all("`late` is not there: " in each.err for each in ran)
+    assert all("`late` is not ready: " in each.err for each in ran)
     assert not any("is kept" in each.err for each in ran)
     assert "1 of 2 servers compared, no difference" in ran[0].err
     assert "1 of 2 servers compared, nothing new to approve" in ran[1].err

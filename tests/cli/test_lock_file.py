@@ -86,7 +86,7 @@ def test_what_was_edited_by_hand_is_told_and_was_not_approved(shell: Shell) -> N
     assert "`notes/move` does not match its `sha256`" in ran.err
     assert classes(shell) == {"notes__move": "new"}
     assert shell.run("approve", "notes__move").out == (
-        "Approved notes__move: has a block in the lock file that was edited by hand\n"
+        "Approved notes__move: has an entry in the lock file that was edited by hand\n"
     )
 
 

@@ -22,7 +22,7 @@ def test_a_running_server_is_inspected_with_the_token_of_its_owner(shell: Shell)
 
     assert owner.status is ExitStatus.FINE, owner.err
     assert [server["name"] for server in json.loads(owner.out)["servers"]] == ["test"]
-    assert tool.out.startswith("test__echo (test, deferred")
+    assert tool.out.startswith("test__echo (test, shown when found")
     assert owner.err == tool.err == ""
     assert "refused: 405" in astray.err
     assert f"hint: An aggregator serves at `{url}`" in astray.err

@@ -56,6 +56,20 @@ def test_a_file_is_the_same_however_its_path_is_written(shell: Shell) -> None:
     assert "anna" in shell.run("token", "list").out
 
 
+@pytest.mark.parametrize("typed", [("add", "anna"), ("revoke", "anna")])
+def test_where_tokens_cannot_be_kept_that_is_said(shell: Shell, typed: tuple[str, str]) -> None:
+    shell.write_servers(FILE)
+    (shell.project / "file").write_text("", encoding="utf-8")
+    shell.variables = {"XDG_STATE_HOME": str(shell.project / "file")}
+
+    ran = shell.run("token", *typed)
+
+    assert (ran.status, ran.out) == (ExitStatus.ERROR, "")
+    folder = shell.project / "file" / "mcp-tool-aggregator"
+    assert f"error: tokens cannot be kept in `{folder}`: " in ran.err
+    assert "hint: Set XDG_STATE_HOME to a directory" in ran.err
+
+
 def test_a_path_through_a_link_leads_where_the_system_says(shell: Shell) -> None:
     shell.write_servers(FILE)
     other = shell.home / "elsewhere" / "deep"
@@ -83,8 +97,8 @@ def test_a_slip_in_a_name_revokes_nobody(shell: Shell) -> None:
     [
         (["add"], "a name is needed"),
         (["add", "a b"], "`a b` is not allowed as a name"),
-        (["add", "anna", "--expires", "soon"], "`soon` is not how long a token can last"),
-        (["add", "anna", "--expires", "0s"], "`0s` is not how long a token can last"),
+        (["add", "anna", "--expires", "soon"], "`soon` is not a duration that a token can have"),
+        (["add", "anna", "--expires", "0s"], "`0s` is not a duration that a token can have"),
         (["add", "anna", "--profile", "raeding"], "servers.yaml` has no profile `raeding`"),
         (["revoke"], "a name is needed"),
     ],

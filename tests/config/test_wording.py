@@ -15,6 +15,8 @@ from aggregator.errors import ConfigError
         ("servers: {a: {command: x, tools: {allw: [a]}}}", "Did you mean `allow`?"),
         ("{servers: {}, names: {serch: x}}", "Did you mean `search`?"),
         ("servers: {a: {command: x, start: Lazy}}", "Did you mean `lazy`?"),
+        ("servers: {a: {command: x, start: never}}", "`enabled: false` under a server"),
+        ("servers: {a: {command: x, start: off}}", "`enabled: false` under a server"),
         ("{servers: {}, drift: Block}", "Did you mean `block`?"),
         ("servers: {a: {comand: x}}", "Did you mean `command`?"),
         ("servers: {a: b}", "`fetch: {command: uvx, args: [mcp-server-fetch]}`"),
@@ -35,6 +37,27 @@ def test_a_mistake_is_told_with_what_was_meant(tmp_path: Path, text: str, hint: 
         load_config(path, {})
 
     assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "servers: {a: {command: x, start: early}}",
+        "servers: {a: {command: x, era: deny}}",
+        "{servers: {}, drift: never}",
+    ],
+)
+def test_a_value_like_none_that_is_known_is_told_with_all_of_them(
+    tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "servers.yaml"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, {})
+
+    assert " must be " in caught.value.problem
+    assert caught.value.hint is None
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """What becomes of us when our terminal, or our standard input, is not there any more."""
 
+import json
 import os
 import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from tests.processes.driver import PATIENCE, ROOT
+from tests.processes.driver import FAULTY, PATIENCE, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +58,56 @@ def until(terminal: int, words: bytes) -> None:
         said += os.read(terminal, 4096)
 
 
+CALL: tuple[dict[str, Any], ...] = (
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": LATEST_HANDSHAKE_VERSION,
+            "capabilities": {},
+            "clientInfo": {"name": "a client", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call", "params": {"name": "slow__wait", "arguments": {}}},
+)
+"""What a client of the handshake era sends until it waits for a server that never answers."""
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_who_interrupts_a_call_over_stdio_is_told_what_that_waits_for(
+    tmp_path: Path, *, is_seen: bool
+) -> None:
+    pipe, path = tmp_path / "received", tmp_path / "servers.yaml"
+    os.mkfifo(pipe)
+    slow = f"{FAULTY}, ok, --ignore-eof, --ignore-term, --log, {pipe}"
+    path.write_text(f"servers: {{slow: {{command: {sys.executable}, args: [{slow}]}}}}")
+    ours, theirs = pty.openpty() if is_seen else os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "aggregator", "serve", "--config", str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=theirs, cwd=ROOT,
+    )  # fmt: skip
+    assert process.stdin is not None
+    with pipe.open("r+b", buffering=0) as received, process.stdin as asking:
+        for message in CALL:
+            asking.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            asking.flush()
+        assert any(b"tools/call" in line for line in received)
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE)
+    # Something is there to be read in any case.
+    os.write(theirs, b"the end")
+    said = os.read(ours, 4096)
+    os.close(theirs)
+    os.close(ours)
+
+    assert (
+        b"\r\nwaiting up to 3 s for 1 call; Ctrl-C again ends it at once\r\n" in said
+    ) is is_seen
+    assert (b"\r\nwaiting for `slow`; Ctrl-C again ends it at once\r\n" in said) is is_seen
+    assert (b"waiting" in said) is is_seen
+
+
 def test_a_closed_terminal_ends_what_was_started_in_it(tmp_path: Path) -> None:
     process, terminal = served_in_terminal(tmp_path)
     os.close(terminal)
@@ -94,3 +147,13 @@ def test_a_closed_stream_is_like_one_at_its_end(tmp_path: Path, closed: str) -> 
     )  # fmt: skip
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_a_result_that_nobody_gets_is_no_success() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"exec '{sys.executable}' -m aggregator --version >&-"],
+        cwd=ROOT, capture_output=True, timeout=PATIENCE, check=False, text=True,
+    )  # fmt: skip
+
+    told = "error: standard output is closed, so there is no place for the result\n"
+    assert (done.returncode, done.stderr) == (1, told)

@@ -82,7 +82,7 @@ def removed(name: str) -> Drift:
 
 def edited(name: str) -> Drift:
     """Return what is said of a tool of which the file says what nobody has approved."""
-    return Drift(name, Kind.NEW, ("has a block in the lock file that was edited by hand",))
+    return Drift(name, Kind.NEW, ("has an entry in the lock file that was edited by hand",))
 
 
 def ordered(found: Iterable[Drift]) -> list[Drift]:

@@ -1,4 +1,4 @@
-"""The file: JSON that people read in a diff, sorted, a block for each tool."""
+"""The file: JSON that people read in a diff, sorted, an entry for each tool."""
 
 import json
 from typing import Any

@@ -17,11 +17,17 @@ from aggregator.cli.parser.options import (
 
 def _inspect(parser: argparse.ArgumentParser) -> None:
     add_config(parser, example=True)
-    parser.add_argument("subject", nargs="?", metavar="SERVER or TOOL", help="what to show whole")
+    parser.add_argument(
+        "subject", nargs="?", metavar="SERVER or TOOL", help="show this one in full"
+    )
     add_door(parser)
     add_profile(parser)
-    parser.add_argument("--live", action="store_true", help="start all servers, and ask them")
-    parser.add_argument("--watch", action="store_true", help="keep showing until interrupted")
+    parser.add_argument(
+        "--live", action="store_true", help="start all servers and ask them what they offer"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="keep the output up to date until interrupted"
+    )
     add_json(parser)
     add_wait(parser)
 
@@ -38,11 +44,12 @@ def _search(parser: argparse.ArgumentParser) -> None:
         help="how many tools to find (default: `maxResults` of the file)",
     )
     parser.add_argument(
-        "--offset", type=passed_over, metavar="N", help="how many of the best to pass over"
+        "--offset", type=passed_over, metavar="N", help="how many of the best tools to skip"
     )
     parser.add_argument("--explain", action="store_true", help="say how each tool was found")
     add_json(parser)
-    add_wait(parser)
+    # The answer is what a model would get, who is not asked.
+    add_wait(parser, "; any search waits up to 3 s")
 
 
 def _call(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +63,7 @@ def _call(parser: argparse.ArgumentParser) -> None:
         # Without a default, argparse counts even what may be left out among what is required.
         default=list[str](),
         metavar="key=value",
-        help="an argument, of the type the tool asks for; key:=JSON to be exact",
+        help="an argument, converted to the type of the parameter; key:=JSON for a JSON value",
     )
     parser.add_argument("--json", metavar="OBJECT", help="all arguments as JSON; - reads stdin")
     parser.add_argument("--raw", action="store_true", help="print the whole result as JSON")
@@ -70,7 +77,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "servers", nargs="*", default=list[str](), metavar="SERVER", help="default: all of them"
     )
-    parser.add_argument("--strict", action="store_true", help="let warnings count as errors")
+    parser.add_argument("--strict", action="store_true", help="count warnings as errors")
     parser.add_argument(
         "--searches",
         nargs="?",
@@ -79,7 +86,9 @@ def _check(parser: argparse.ArgumentParser) -> None:
         help="try the searches in FILE instead (default: searches.yaml beside the configuration)",
     )
     parser.add_argument(
-        "--lock", action="store_true", help="with --searches: as servers.lock has it, starting none"
+        "--lock",
+        action="store_true",
+        help="with --searches: search what is in servers.lock; start no server",
     )
     add_json(parser)
     parser.add_argument(
@@ -92,7 +101,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument("--client", metavar="NAME", help="say how this client would be served")
+    parser.add_argument("--client", metavar="NAME", help="show how this client would be served")
     add_json(parser)
     add_wait(parser)
 
@@ -101,10 +110,10 @@ INSPECT = Command(
     "show what is behind the aggregator",
     """
 aggregator inspect                        what every server offers, and what a client would see
-aggregator inspect --example              the same of five servers that come with it
+aggregator inspect --example              the same for the five example servers
 aggregator inspect notes                  one server and its tools
-aggregator inspect notes__create_note     one tool, whole
-aggregator inspect --watch                keep looking
+aggregator inspect notes__create_note     one tool in full
+aggregator inspect --watch                keep it up to date
 aggregator inspect --url http://127.0.0.1:8080/mcp
 aggregator inspect --json | jq '.servers[] | select(.state != "ready")'
 """,
@@ -117,7 +126,7 @@ SEARCH = Command(
 aggregator search create a note            the best tools, with how to call them
 aggregator search +github "open issue"     only tools that have the word github
 aggregator search select:notes__search_notes
-aggregator search --explain create a note  which words found what, and for how much
+aggregator search --explain create a note  which words matched, and with what score
 """,
     _search,
 )
@@ -130,9 +139,9 @@ aggregator call notes__search_notes query=milk limit=3
 aggregator call notes__create_note tags=shopping tags=home title=Milk
 aggregator call notes__create_note '{"title": "Milk", "tags": ["home"]}'
 aggregator call notes__list_notes --url http://127.0.0.1:8080/mcp
-aggregator call skill:pdf file=forms.md   a skill is read, and prompt:NAME filled in
+aggregator call skill:pdf file=forms.md   reads a skill; prompt:NAME fills in a prompt
 
-It ends with status 3 if the tool says that it failed, with 4 if its server is not there.
+It ends with status 3 if the tool reports that it failed, and with 4 if its server is not ready.
 """,
     _call,
 )
@@ -140,7 +149,7 @@ It ends with status 3 if the tool says that it failed, with 4 if its server is n
 CHECK = Command(
     "check servers.yaml and start each server once",
     """
-aggregator check                          what is wrong, what may be, and how long servers take
+aggregator check                          errors, warnings, and how long servers take to start
 aggregator check notes files              only these two
 aggregator check --strict                 for continuous integration: warnings fail too
 aggregator check --searches               does each search still find what it should?

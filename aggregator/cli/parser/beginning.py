@@ -50,16 +50,26 @@ def _describe_server(parser: argparse.ArgumentParser) -> None:
         help="its address, or the program and its arguments behind --",
     )
     parser.add_argument(
-        "-e", "--env", action="append", default=[], metavar="NAME=VALUE", help="for the program"
+        "-e",
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable for the program",
     )
     parser.add_argument(
-        "-H", "--header", action="append", default=[], metavar="NAME:VALUE", help="for the address"
+        "-H",
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME:VALUE",
+        help="a header for the address",
     )
     parser.add_argument(
         "-t",
         "--transport",
         choices=("stdio", "http", "sse"),
-        help="follows from the rest; sse for servers that know nothing newer",
+        help="usually known from the rest; sse is for older servers",
     )
     parser.add_argument("--description", metavar="TEXT", help="one line, shown to the model")
     parser.add_argument("--force", action="store_true", help="replace a server of that name")
@@ -68,7 +78,7 @@ def _describe_server(parser: argparse.ArgumentParser) -> None:
 def _secret(parser: argparse.ArgumentParser) -> None:
     actions = ("set", "delete")
     parser.add_argument("action", choices=actions, type=_action, help="what to do with it")
-    parser.add_argument("name", metavar="NAME", help="what `${keyring:NAME}` calls it")
+    parser.add_argument("name", metavar="NAME", help="its name in `${keyring:NAME}`")
 
 
 def _action(text: str) -> str:
@@ -91,7 +101,7 @@ aggregator init --config servers.yaml     in this directory, for this project
 aggregator init --yes                     takes over all you have, and registers it nowhere
 
 Secrets move to an env file. `--yes` leaves out servers that come with this directory.
-It is found by every command where there is no servers.yaml in the directory or one above it.
+Every command uses the file if there is no servers.yaml in its directory or a parent.
 """,
     _init,
 )
@@ -113,8 +123,8 @@ Comments and order stay as they are. Secrets move to an env file; ${NAME} stays 
 REMOVE = Command(
     "remove servers from servers.yaml",
     """
-aggregator remove fetch                   with the comment right above it
-aggregator remove fetch docs              both of them, or none if one is not there
+aggregator remove fetch                   also removes the comment right above it
+aggregator remove fetch docs              both, or none if one of them does not exist
 
 Comments and order stay as they are.
 """,
@@ -122,7 +132,7 @@ Comments and order stay as they are.
 )
 
 SECRET = Command(
-    "put a secret into the system's keyring, or take it out",
+    "put a secret into the system's keyring, or remove it",
     """
 aggregator secret set BOARD_TOKEN         asks for it, and does not show it
 aggregator secret delete BOARD_TOKEN

@@ -38,9 +38,11 @@ def _install(parser: argparse.ArgumentParser) -> None:
         metavar="CLIENT",
         help="such as claude-code, codex or cursor (default: list them)",
     )
-    parser.add_argument("--scope", help="user, project or local, as the client has it")
+    parser.add_argument("--scope", help="user, project or local, if the client has it")
     parser.add_argument(
-        "--name", default=USUAL_NAME, help=f"what the client calls us (default: {USUAL_NAME})"
+        "--name",
+        default=USUAL_NAME,
+        help=f"the name of the aggregator in the client (default: {USUAL_NAME})",
     )
     parser.add_argument(
         "--move", action="store_true", help="also move the servers it has into servers.yaml"
@@ -48,12 +50,12 @@ def _install(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shared",
         action=argparse.BooleanOptionalAction,
-        help="have it share servers with other clients that are registered so, or not",
+        help="share servers with other clients registered with --shared, or not",
     )
     parser.add_argument(
         "--http",
         metavar="[HOST:]PORT",
-        help="register what `aggregator serve --http` listens on, its token by reference",
+        help="register the address of `aggregator serve --http`, with its token by reference",
     )
     parser.add_argument("--undo", action="store_true", help="put everything back as it was")
     parser.add_argument("--json", action="store_true", help="list the clients as JSON")
@@ -86,11 +88,11 @@ The diff is shown first. Variables stay references, and secrets move to an env f
 INSTALL = Command(
     "register the aggregator in a client",
     f"""
-aggregator install                         which clients there are, and where we are registered
+aggregator install                         which clients there are, and where it is registered
 aggregator install claude-code             for you, in every project
 aggregator install vscode --scope project  for everybody, in this project
 aggregator install codex --move            and move the servers it had into servers.yaml
-aggregator install codex --http 8765       the door that `serve --http 8765` opens
+aggregator install codex --http 8765       the address of `serve --http 8765`
 aggregator install codex --undo            as it was, to the byte
 
 {_clients()}

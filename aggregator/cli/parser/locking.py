@@ -11,21 +11,21 @@ def _lock(parser: argparse.ArgumentParser) -> None:
     ways.add_argument(
         "--check",
         action="store_true",
-        help="compare only: 0 the same, 1 not, 4 a server is missing",
+        help="only compare: ends with 1 if it differs, 4 if a server is missing",
     )
     ways.add_argument(
         "--diff",
         nargs="?",
         const="",
         metavar="SERVER or TOOL",
-        help="show what differs, old and new; ends with 0 whatever differs",
+        help="show what differs, old and new; ends with 0 even then",
     )
     ways.add_argument(
         "--merge",
         nargs=3,
         type=file,
         metavar=("BASE", "OURS", "THEIRS"),
-        help="put two versions of the file together, as a merge driver of git",
+        help="merge two versions of the file, as a merge driver for git",
     )
     add_json(parser)
     _wait(parser)
@@ -34,7 +34,7 @@ def _lock(parser: argparse.ArgumentParser) -> None:
 def _approve(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     parser.add_argument("subject", nargs="?", metavar="SERVER or TOOL", help="what to approve")
-    parser.add_argument("--all", action="store_true", help="all that servers offer now")
+    parser.add_argument("--all", action="store_true", help="everything that servers offer now")
     _wait(parser)
 
 
@@ -56,7 +56,7 @@ aggregator lock --diff                    what has changed, old and new
 aggregator lock --diff notes__create_note
 aggregator lock --merge BASE OURS THEIRS
 
-With the file there, each listing is compared with it; `drift: block` hides what differs.
+If the file exists, what servers offer is compared with it; `drift: block` hides what differs.
 """,
     _lock,
 )

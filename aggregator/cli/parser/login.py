@@ -10,13 +10,21 @@ MAX_TIMEOUT = 86400.0
 
 
 def _add_login(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="SERVER", help="without one, logins are listed")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="SERVER",
+        help="the server to log in to (default: list your logins)",
+    )
     add_config(parser)
     parser.add_argument(
-        "--no-browser", action="store_true", help="print the address, and open nothing"
+        "--no-browser", action="store_true", help="print the address instead of opening a browser"
     )
     parser.add_argument(
-        "--scope", default="", metavar="SCOPES", help="ask for these rights too, as a server says"
+        "--scope",
+        default="",
+        metavar="SCOPES",
+        help="also ask for these scopes, as the server names them",
     )
     parser.add_argument(
         "--timeout",
@@ -51,8 +59,8 @@ LOGIN = Command(
     """
 aggregator login                        which logins there are
 aggregator login linear                 log in with your browser
-aggregator login linear --no-browser    on a machine without one: go there, paste back
-aggregator login linear --scope admin   ask for more rights than before
+aggregator login linear --no-browser    without a browser here: open the address elsewhere
+aggregator login linear --scope admin   ask for more than before
 """,
     _add_login,
 )

@@ -42,12 +42,12 @@ def add_config(parser: argparse.ArgumentParser, *, example: bool = False) -> Non
 
 def add_door(parser: argparse.ArgumentParser) -> None:
     """Let a running aggregator be asked instead of one of our own."""
-    parser.add_argument("--url", help="ask a running aggregator, as http://127.0.0.1:8080/mcp")
+    parser.add_argument("--url", help="ask a running aggregator, such as http://127.0.0.1:8080/mcp")
     parser.add_argument(
         "--token-file",
         type=file,
         metavar="FILE",
-        help=f"with --url: where its token is (default: ${TOKEN_VARIABLE}, or our own)",
+        help=f"with --url: file with its token (default: ${TOKEN_VARIABLE}, or your own)",
     )
 
 
@@ -63,7 +63,7 @@ def add_show_arguments(parser: argparse.ArgumentParser, when: str = "") -> None:
 def add_profile(parser: argparse.ArgumentParser) -> None:
     """Let what is seen be that of one profile."""
     parser.add_argument(
-        "--profile", type=file, metavar="NAME", help="as clients of this profile of the file see it"
+        "--profile", type=file, metavar="NAME", help="as clients with this profile see it"
     )
 
 
@@ -72,14 +72,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_wait(parser: argparse.ArgumentParser) -> None:
-    """Let a person say how long to wait."""
+def add_wait(parser: argparse.ArgumentParser, besides: str = "") -> None:
+    """Let a person say how long to wait; `besides` is what is waited for anyhow."""
     parser.add_argument(
         "--wait",
         type=seconds,
         default=WAIT,
         metavar="SECONDS",
-        help=f"how long to wait for servers that are starting (default: {WAIT:g})",
+        help=f"how long to wait for servers that are starting{besides} (default: {WAIT:g})",
     )
 
 

@@ -16,7 +16,7 @@ def _stats(parser: argparse.ArgumentParser) -> None:
         "--since",
         type=moment,
         metavar="TIME",
-        help="how far to look back, as 24h or 7d, or a day, as 2026-01-31 (default: 30d)",
+        help="how far to look back, such as 24h, 7d or 2026-01-31 (default: 30d)",
     )
     add_json(parser)
 
@@ -52,8 +52,8 @@ aggregator open                           in your browser, with the servers of s
 aggregator open --example                 with the example servers
 aggregator open --no-browser              print the address, with the token in it
 
-If `aggregator serve --http` serves the same file, the page is that one's; else it is served
-until Ctrl-C, on this machine only.
+If `aggregator serve --http` serves the same file, its page is opened; otherwise the page is
+served until Ctrl-C, on this machine only.
 """,
     _open,
 )

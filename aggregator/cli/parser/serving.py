@@ -28,20 +28,20 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--http", metavar="[HOST:]PORT", help="serve many clients over HTTP (host: 127.0.0.1)"
     )
     parser.add_argument(
-        "--no-auth", action="store_true", help="with --http: ask for no token; loopback only"
+        "--no-auth", action="store_true", help="with --http: require no token; loopback only"
     )
     parser.add_argument(
         "--token-file",
         type=file,
         metavar="FILE",
-        help="with --http: where the token is, or is to be made",
+        help="with --http: the file with the token, made if missing",
     )
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="with --http: a further name by which clients reach this host",
+        help="with --http: another name by which clients reach this host",
     )
     parser.add_argument(
         "--tls-cert",
@@ -50,20 +50,23 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         help="with --http: serve HTTPS with this certificate, read again when it changes",
     )
     parser.add_argument(
-        "--tls-key", type=file, metavar="FILE", help="with --tls-cert: its key, if not in the same"
+        "--tls-key",
+        type=file,
+        metavar="FILE",
+        help="with --tls-cert: its key, if it is in another file",
     )
     parser.add_argument(
         "--behind-proxy",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="with --http: believe this address, or network, what it says of its clients",
+        help="with --http: trust what this proxy (address or network) says about its clients",
     )
     parser.add_argument(
         "--drain",
         type=_seconds,
         metavar="TIME",
-        help="with --http: how long calls under way have to end on SIGTERM (10s)",
+        help="with --http: how long running calls may take after SIGTERM (10s)",
     )
     parser.add_argument(
         "--notice",
@@ -75,7 +78,7 @@ def _serve(parser: argparse.ArgumentParser) -> None:
         "--state-key",
         type=file,
         metavar="FILE",
-        help="with --http: one of several replicas; the key that they share, or a new one is made",
+        help="with --http: be a replica; the file with the key of all replicas, made if missing",
     )
     parser.add_argument(
         "--state",
@@ -120,9 +123,14 @@ def _token(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=actions, help="what to do")
     parser.add_argument("name", nargs="?", metavar="NAME", help="whom the token is for")
     parser.add_argument(
-        "--profile", type=file, metavar="NAME", help="what whoever has it sees (default: all)"
+        "--profile",
+        type=file,
+        metavar="NAME",
+        help="the profile that its holder sees (default: everything)",
     )
-    parser.add_argument("--expires", metavar="TIME", help="how long it opens, as 30d or 12h")
+    parser.add_argument(
+        "--expires", metavar="TIME", help="how long it is valid, such as 30d or 12h"
+    )
     add_json(parser)
 
 
@@ -134,32 +142,32 @@ SERVE = Command(
     "serve a client over stdio, or many over HTTP",
     """
 aggregator serve                          what clients start; it speaks MCP on stdin and stdout
-aggregator serve -v --config team.yaml    another file, and a word on stderr about each server
+aggregator serve -v --config team.yaml    another file, and a log of what servers do on stderr
 aggregator serve --shared                 one process with one set of servers for all clients
 aggregator serve --profile reading        a client that sees only what this profile shows
-aggregator serve --http 8765              many clients, at http://127.0.0.1:8765/mcp by token
-aggregator serve --http 8765 --shared     the same, from the servers of those who share
+aggregator serve --http 8765              many clients at http://127.0.0.1:8765/mcp with a token
+aggregator serve --http 8765 --shared     the same, with the servers that clients share
 """,
     _serve,
 )
 
 
 TOKEN = Command(
-    "say who may come in over HTTP, and what each of them sees",
+    "manage who may connect over HTTP, and what each of them sees",
     """
-aggregator token add anna                           prints a token that opens `serve --http`
+aggregator token add anna                           prints a token for `serve --http`
 aggregator token add ci --profile reading --expires 30d
-aggregator token list                               whose there are, and until when
-aggregator token revoke anna                        it opens nothing any more, and its sessions end
+aggregator token list                               which tokens there are, and when they expire
+aggregator token revoke anna                        it is no longer accepted, and its sessions end
 
-A token is shown once. What is kept of it opens nothing.
+A token is shown once; only a digest of it is kept.
 """,
     _token,
 )
 
 
 STATUS = Command(
-    "say what runs in the background for clients that share",
+    "show what runs in the background for clients that share servers",
     """
 aggregator status           which servers run, for which clients, since when, and why not shared
 aggregator status --json    the same for programs
@@ -170,7 +178,7 @@ aggregator status --json    the same for programs
 STOP = Command(
     "end what runs in the background, with its servers",
     """
-aggregator stop             clients that use it are told so, and start it anew when they connect
+aggregator stop             clients that use it are told, and start it again when they connect
 """,
     _stop,
 )

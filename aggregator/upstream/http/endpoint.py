@@ -76,7 +76,7 @@ _SHARE = ErrorData(
 )
 _MISSING = ErrorData(code=INVALID_REQUEST, message="Bad Request: Missing session ID")
 _UNKNOWN = ErrorData(code=INVALID_REQUEST, message="Session not found")
-_REVOKED = ErrorData(code=INVALID_REQUEST, message="The token opens nothing any more")
+_REVOKED = ErrorData(code=INVALID_REQUEST, message="The token is no longer accepted")
 _TAKEN = ErrorData(
     code=INVALID_REQUEST, message="Conflict: Only one SSE stream is allowed per session"
 )

@@ -29,6 +29,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from starlette.requests import Request
 
+from aggregator.errors import ERROR_META
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.http.questions import Questions
 from aggregator.upstream.http.reply import Reply
@@ -48,6 +49,8 @@ _INSTEAD: Mapping[End, ErrorData] = {
         code=CONNECTION_CLOSED,
         message="The session ended before the answer came. It may have taken effect: "
         "check before asking again",
+        # A server can send the same code.
+        data={ERROR_META: {"kind": "session-ended"}},
     ),
 }
 

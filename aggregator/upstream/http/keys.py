@@ -74,7 +74,7 @@ class Ring:
         """Make a token, and return what nobody can be told again.
 
         Raises:
-            BindingError: There is one of this name, or there are too many.
+            BindingError: There is one of this name, there are too many, or it cannot be kept.
         """
         token = MARK + secrets.token_urlsafe(TOKEN_BYTES)
         made = Token(name, digest_of(token), profile, time.time(), expires)
@@ -91,7 +91,11 @@ class Ring:
         return token
 
     def revoke(self, name: str) -> bool:
-        """Forget a token; say whether there was one of this name."""
+        """Forget a token; say whether there was one of this name.
+
+        Raises:
+            BindingError: The file cannot be read or written.
+        """
         with self._changing() as held:
             known = self._of(held)
             left = [each._asdict() for each in known if each.name != name]
@@ -100,13 +104,23 @@ class Ring:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Any]]:
-        """Write whatever has become of the file after the block, with nobody else in between."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with alone(self.path):
-            held = self._read()
-            yield held
-            content = json.dumps({key: each for key, each in held.items() if each}, indent=1)
-            replace_file(self.path, f"{content}\n".encode())
+        """Write whatever has become of the file after the block, with nobody else in between.
+
+        Raises:
+            BindingError: It cannot be written there.
+        """
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with alone(self.path):
+                held = self._read()
+                yield held
+                content = json.dumps({key: each for key, each in held.items() if each}, indent=1)
+                replace_file(self.path, f"{content}\n".encode())
+        except OSError as error:
+            raise BindingError(
+                f"tokens cannot be kept in `{self.path.parent}`: {in_words(error)}",
+                "Set XDG_STATE_HOME to a directory that can be written to",
+            ) from error
 
     def _read(self) -> dict[str, Any]:
         try:

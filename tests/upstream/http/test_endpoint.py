@@ -233,6 +233,7 @@ async def test_a_session_that_its_client_ends_is_over_for_what_is_under_way(
 
     assert peer.cancelled.is_set()
     assert "It may have taken effect" in told[0].text
+    assert '"data":{"aggregator/error":{"kind":"session-ended"}}' in told[0].text
     assert (after.status_code, after.json()["error"]["message"]) == (404, "Session not found")
 
 

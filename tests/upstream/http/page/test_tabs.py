@@ -331,6 +331,27 @@ async def test_saved_shows_what_was_counted_as_a_picture(browser: Browser, tmp_p
     assert f"{site.origin}/stats" in seen.addresses
 
 
+async def test_saved_praises_no_search_before_there_was_one(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        door({"notes": connect_to(notes())}, tmp_path, stats=tmp_path / "stats") as site,
+        looking(browser, site) as (page, _),
+    ):
+        await ready(site.upstream)
+        now = time.time()
+        call = CallEnded(
+            now, Origin("a-client", "1"), 1, ServerName("notes"), "notes__add_note", "", "ok", 0.2
+        )
+        lines = lines_of([call], 0, site.upstream.fleet.now.config.path, Redaction(()))
+        Segments(tmp_path / "stats").append(lines, now)
+
+        await go(page, "saved")
+        saved = page.locator(".saved")
+        await expect(saved).to_contain_text("Nothing was searched for yet.")
+        await expect(saved).not_to_contain_text("Every search found something.")
+
+
 async def test_where_nothing_was_counted_it_says_how_to_begin(
     browser: Browser, tmp_path: Path
 ) -> None:

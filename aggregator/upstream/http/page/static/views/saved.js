@@ -69,7 +69,7 @@ function history(stats) {
     h("div", { class: "columns" },
       table("Most used", ["Tool", "Calls", "Errors", "p50", "p95"], stats.tools.map((each) =>
         [each.name, number(each.calls), number(each.errors), time(each.milliseconds.p50), time(each.milliseconds.p95)]), "No tool was called yet."),
-      table("Found nothing", ["Searched for", "Times"], stats.searches.foundNothing.map((each) => [each.query, number(each.times)]), "Every search found something."),
+      table("Found nothing", ["Searched for", "Times"], stats.searches.foundNothing.map((each) => [each.query, number(each.times)]), stats.searches.queries ? "Every search found something." : "Nothing was searched for yet."),
       table("Never used", ["Server", "Tools", "Tokens"], stats.unused.filter((each) => each.whole).map((each) =>
         [each.server, number(each.tools.length), tokens(each.tokens)]), "Every server was used.")),
   ];
