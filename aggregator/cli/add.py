@@ -28,7 +28,7 @@ _PLACE = re.compile(
 """A machine and its port, or a domain and a path: what people write of an address."""
 _LOCAL = re.compile(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1\]|.*\.localhost", re.IGNORECASE)
 _NEEDS_HTTP = "it must begin with `https://` or `http://`"
-_NEEDS_WORDS = "write the program and its arguments behind `--` without quotes around them all"
+_NEEDS_WORDS = "write the program and its arguments after `--`, without quotes around all of them"
 
 
 def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
@@ -136,7 +136,7 @@ def _refuse_address(word: str) -> None:
     elif place:
         is_local = _LOCAL.fullmatch(place["host"] or place["domain"])
         whole = f"{'http' if is_local else 'https'}://{word}"
-    hint = f"Did you mean `{whole}`? A program is written behind `--`"
+    hint = f"Did you mean `{whole}`? Write a program after `--`"
     hint = hint if whole and "@" not in word else _NEEDS_HTTP
     _refuse(scheme or place, f"{said} is not an address that can be reached", hint)
 

@@ -98,7 +98,7 @@ def readable(client: Client, environment: Environment) -> Iterator[ClientFile]:
             if servers_in(file):
                 yield file
         except CommandError as error:
-            environment.warn(f"{client.title} is passed over: {error}")
+            environment.warn(f"{client.title} is skipped: {error}")
         except PermissionError as error:
             problem = f"`{error.filename}` cannot be read: permission denied"
-            environment.warn(f"{client.title} is passed over: {problem}")
+            environment.warn(f"{client.title} is skipped: {problem}")

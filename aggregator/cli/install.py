@@ -179,7 +179,7 @@ def _door(client: Client, options: argparse.Namespace) -> dict[str, object]:
 
     if options.shared is not None:
         raise CommandError(
-            "`--shared` is of use only for what a client starts, and with `--http` it starts none",
+            "`--shared` does nothing with `--http`: the client then starts no process",
             "`aggregator serve --http 8765 --shared` has the door share servers",
             ExitStatus.USAGE,
         )
@@ -204,12 +204,12 @@ def _promised(
     """Say what a registration means."""
     if options.http is not None:
         return (
-            f"{client.title} comes to the aggregator as `{options.name}` from its next start on, "
-            f"if it is started with `{FROM_ENVIRONMENT}` set to the token that "
-            "`aggregator serve --http` names, and that runs then"
+            f"From its next start on, {client.title} connects to the aggregator as "
+            f"`{options.name}`, if `{FROM_ENVIRONMENT}` is set to the token that "
+            "`aggregator serve --http` prints, and that is running"
         )
     text = (
-        f"{client.title} starts the aggregator as `{options.name}` from its next start on, "
+        f"From its next start on, {client.title} runs the aggregator as `{options.name}`, "
         f"with `{environment.known_as(config)}`"
     )
     if not _is_shared(client, options, environment):
@@ -224,7 +224,9 @@ def _tell_absent(client: Client, file: ClientFile, environment: Environment) -> 
     """Say that a client has no file here, in no scope: it may not be installed, or never run."""
     if not any(each["client"] == client.name for each in registrations(environment)):
         there = environment.known_as(file.path)
-        environment.note(f"{client.title} was not found here; `{there}` is made for when it is")
+        environment.note(
+            f"{client.title} was not found here; `{there}` is written for when it is installed"
+        )
 
 
 def _tell_shared(file: ClientFile, options: argparse.Namespace, environment: Environment) -> None:

@@ -97,7 +97,7 @@ async def _log_in(
     desk = _Desk(server, environment, opens_browser=not options.no_browser)
     done: Done | LoginError = LoginError(
         f"nobody logged in within {options.timeout:g} s",
-        "Whatever login there was is as it was; `--timeout` gives more time",
+        "An earlier login still holds; `--timeout` gives more time",
     )
     async with anyio.create_task_group() as group:
         with anyio.move_on_after(options.timeout):

@@ -112,7 +112,7 @@ def _behind(options: argparse.Namespace) -> str | None:
     if options.command != "add" or options.behind_dashes or "://" in options.target[0]:
         return None
     name, program = map(shlex.quote, (options.name, options.target[0]))
-    return f"A program is written behind `--`: `aggregator add {name} -- {program} …`"
+    return f"Write a program after `--`: `aggregator add {name} -- {program} …`"
 
 
 def _meant(options: argparse.Namespace, rest: Sequence[str]) -> str:

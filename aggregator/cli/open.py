@@ -73,7 +73,7 @@ def _show_running(options: argparse.Namespace, environment: Environment) -> bool
     if door is None:
         return False
     if options.show_arguments:
-        environment.warn("the page is that of a door that is open already, which decides that")
+        environment.warn("an aggregator that runs already serves the page; its own option decides")
     token = door.token
     if door.token_file is not None:
         try:

@@ -43,7 +43,7 @@ def _value(name: str, environment: Environment) -> str:
         # What programs print ends with a line that is no part of it.
         value = re.sub(r"\r?\n\Z", "", environment.read_all())
     if not value:
-        raise CommandError("nothing was given, and nothing was kept")
+        raise CommandError("no value was given, so nothing was stored")
     return value
 
 

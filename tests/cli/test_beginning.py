@@ -521,7 +521,7 @@ def test_a_program_that_is_named_from_here_starts_here(shell: Shell) -> None:
         ("add x https:/me:hunter2@b", "error: what is given is not an address"),
         ("add x https://a.example/mcp extra args", "`extra`, `args` are too many"),
         ("add x -t sse -- y", "hint: An address begins with `https://`"),
-        ("add x uvx git --repository R", "behind `--`: `aggregator add x -- uvx …`"),
+        ("add x uvx git --repository R", "after `--`: `aggregator add x -- uvx …`"),
         ("add", "hint: For example: `aggregator add fetch -- uvx mcp-server-fetch`"),
         ("add x -- ${", "has a `${` that is not"),
         ("remove gitub", "hint: Did you mean `github`?"),
@@ -544,7 +544,7 @@ def test_a_command_in_quotes_is_told_from_a_program(shell: Shell) -> None:
     ran = shell.run("add", "x", "--", "npx -y server")
 
     assert ran.status is ExitStatus.USAGE
-    assert "hint: Write the program and its arguments behind `--`" in ran.err
+    assert "hint: Write the program and its arguments after `--`" in ran.err
     assert not own(shell).exists()
 
 

@@ -189,7 +189,7 @@ def test_the_broken_file_of_one_client_does_not_keep_others_from_being_read(shel
     problem = f"`{broken}` cannot be understood: it ends too early, in line 2"
     assert one.status is every.status is ExitStatus.FINE
     assert "cursor" not in one.err
-    assert f"warning: Cursor is passed over: {problem}" in every.err
+    assert f"warning: Cursor is skipped: {problem}" in every.err
     assert set(load_config(shell.project / "every.yaml", {}).servers) == {"github", "tracker"}
     assert len(json.loads(listed.out)["servers"]) == 2
     assert itself.status is ExitStatus.ERROR
@@ -197,7 +197,7 @@ def test_the_broken_file_of_one_client_does_not_keep_others_from_being_read(shel
 
 
 @pytest.mark.slow
-def test_a_directory_that_may_not_be_read_is_passed_over(shell: Shell) -> None:
+def test_a_directory_that_may_not_be_read_is_skipped(shell: Shell) -> None:
     closed = shell.give("cursor").parent
     closed.chmod(0)
     shell.give("codex")
@@ -207,7 +207,7 @@ def test_a_directory_that_may_not_be_read_is_passed_over(shell: Shell) -> None:
         closed.chmod(0o700)
 
     assert ran.status is ExitStatus.FINE, ran.err
-    assert "Cursor is passed over" in ran.err
+    assert "Cursor is skipped" in ran.err
     assert "permission denied" in ran.err
     assert len(json.loads(ran.out)["servers"]) == 2
 
@@ -233,7 +233,7 @@ def test_where_a_file_is_broken_is_said(shell: Shell, name: str, text: bytes, pr
     ran = shell.run("import", name)
 
     assert problem in ran.err.splitlines()[0]
-    assert "hint: Mend the file" in ran.err
+    assert "hint: Fix the file" in ran.err
 
 
 def test_comments_of_a_file_that_is_there_survive(shell: Shell) -> None:

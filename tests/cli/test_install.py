@@ -44,7 +44,7 @@ def test_a_client_that_was_not_found_is_registered_and_a_person_told_so(shell: S
     known_otherwise = shell.run("install", "cursor", "--yes")
 
     path = shell.file_of("codex").path
-    assert f"Codex was not found here; `{path}` is made for when it is\n" in absent.err
+    assert f"Codex was not found here; `{path}` is written for when it is installed\n" in absent.err
     assert path.exists()
     assert "not found" not in known_otherwise.err
 

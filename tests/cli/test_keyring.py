@@ -319,7 +319,7 @@ def test_nothing_is_not_kept(shell: Shell, ring: Path, given: str) -> None:
     ran = shell.run("secret", "set", "A", typed=given)
 
     assert (ran.status, ring.exists()) == (ExitStatus.ERROR, False)
-    assert "nothing was given, and nothing was kept" in ran.err
+    assert "no value was given, so nothing was stored" in ran.err
 
 
 def test_a_secret_may_have_lines_and_must_have_a_name(shell: Shell, ring: Path) -> None:

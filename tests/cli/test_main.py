@@ -94,7 +94,7 @@ def test_help_names_every_command(shell: Shell) -> None:
         ),
         (["call"], "needs `TOOL`\n", "--help"),
         (["stats", "--since", "banana"], "write 24h, 7d or a day such as 2026-01-31", "--help"),
-        (["add", "a", "x", "--descripton", "d"], "arguments: --descripton", "`--description`? A"),
+        (["add", "a", "x", "--descripton", "d"], "arguments: --descripton", "`--description`? W"),
         (["call", "a__b", "a=1", "--json"], "`--json` needs a value", "`--raw` prints the whole"),
         (["token"], "needs `add`, `list` or `revoke`\n", "--help"),
         (["lock", "notes"], "unrecognized arguments: notes", "`aggregator approve notes`"),

@@ -76,7 +76,7 @@ def read_tree(path: Path, status: ExitStatus = ExitStatus.ERROR) -> Tree:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeError) else error
         raise CommandError(
             f"`{path}` cannot be understood: {reason}",
-            "Mend the file, and repeat the command",
+            "Fix the file and run the command again",
             status,
         ) from None
 

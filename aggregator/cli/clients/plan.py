@@ -130,7 +130,7 @@ def _wanting_login(taken: Sequence[Foreign], target: Path) -> Iterator[str]:
         if login is not False and not each.entry.get("headers") and (is_far or login):
             where = shlex.quote(str(target.absolute()))
             yield (
-                f"{each.name}: if it wants a login, log in again for us: "
+                f"{each.name}: if it needs a login, log in again for the aggregator: "
                 f"`aggregator login {each.name} --config {where}`"
             )
 

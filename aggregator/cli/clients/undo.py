@@ -156,7 +156,7 @@ def _outcome(client: Client, file: ClientFile, scope: str | None) -> str:
     names = ", ".join(f"`{name}`" for name in ours)
     return (
         f"{client.title} still starts the aggregator as {names}, as it did before\n"
-        f"`{undo_command(client, scope, ours[0])}` takes that away, too"
+        f"`{undo_command(client, scope, ours[0])}` removes that, too"
     )
 
 

@@ -164,7 +164,7 @@ def _either(words: Sequence[str]) -> str:
 
 def behind_dashes(program: str, words: Sequence[str]) -> str:
     """Say how words are written that begin as options do."""
-    return f"What begins with `-` is written behind `--`: `{program} -- {shlex.join(words)}`"
+    return f"Write what begins with `-` after `--`: `{program} -- {shlex.join(words)}`"
 
 
 def make_parser(surroundings: Environment, words: Sequence[str] = ()) -> Parser:
