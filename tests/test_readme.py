@@ -1,6 +1,7 @@
 """The README shows only what is true: its configuration works, its reference is complete.
 
-Run as a program (`python -m tests.test_readme`), it writes the reference into the README.
+Run as a program (`python -m tests.test_readme`), it writes the reference and the names of the
+clients into the README.
 """
 
 import re
@@ -17,6 +18,7 @@ from aggregator.config.form import ServerForm, SettingsForm
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = re.compile(r"(?<=-->\n).*?(?=<!-- end of reference -->)", re.DOTALL)
+CLIENTS = re.compile(r"(?<=; it knows )[^.\n]+(?=\.\n)")
 
 
 def test_the_reference_names_every_key() -> None:
@@ -38,9 +40,7 @@ def test_the_configuration_shown_is_valid() -> None:
 
 
 def test_the_clients_it_knows_are_those_of_the_table() -> None:
-    *others, last = [client.title for client in INSTALLABLE]
-
-    assert f"; it knows {', '.join(others)} and {last}.\n" in README.read_text(encoding="utf-8")
+    assert CLIENTS.findall(README.read_text(encoding="utf-8")) == [clients()]
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:
@@ -60,6 +60,12 @@ def reference() -> str:
         "At the top of the file, for all servers and clients:\n\n"
         f"{_table(SettingsForm.model_fields)}\n"
     )
+
+
+def clients() -> str:
+    """Return the clients that can be registered in, from the table of clients."""
+    *others, last = [client.title for client in INSTALLABLE]
+    return f"{', '.join(others)} and {last}"
 
 
 def _table(fields: dict[str, FieldInfo]) -> str:
@@ -87,6 +93,5 @@ def _default(key: str, value: object) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(
-        REFERENCE.sub(lambda _: reference(), README.read_text(encoding="utf-8")), encoding="utf-8"
-    )
+    text = REFERENCE.sub(lambda _: reference(), README.read_text(encoding="utf-8"))
+    README.write_text(CLIENTS.sub(lambda _: clients(), text), encoding="utf-8")
