@@ -202,7 +202,7 @@ async def test_where_there_is_no_file_to_withhold_anything_by_it_is_said_once(
     assert caplog.text.count(said) == (1 if drift == "block" else 0)
 
 
-async def test_a_block_that_was_edited_by_hand_is_no_approval_and_is_told_so(
+async def test_an_entry_that_was_edited_by_hand_is_no_approval_and_is_told_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "servers.lock"
@@ -211,7 +211,7 @@ async def test_a_block_that_was_edited_by_hand_is_no_approval_and_is_told_so(
     path.write_text(text.replace("Does add", "Adds what you say"), encoding="utf-8")
     async with running(path, "block", Peer("add", "list")) as fleet:
         await shows(fleet, "list")
-        assert "`add` has a block in the lock file that was edited by hand" in caplog.text
+        assert "`add` has an entry in the lock file that was edited by hand" in caplog.text
 
 
 async def test_what_is_approved_while_it_runs_is_offered_in_its_place(tmp_path: Path) -> None:
