@@ -168,6 +168,8 @@ class Offers:
     """Whether it has resources at all, listed or not."""
     completes: bool = False
     """Whether it completes arguments."""
+    tasks: bool = False
+    """Whether it may answer calls with tasks."""
     unlisted: frozenset[str] = frozenset()
     """The kinds of them that it has and that are not known yet."""
 

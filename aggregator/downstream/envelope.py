@@ -9,9 +9,13 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 from aggregator.basics.eras import is_modern
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.downstream.inflight import ClientCall
+from aggregator.downstream.tasks import ID, METHODS
 from aggregator.downstream.transport import Headers
 
 Params = Mapping[str, Any] | None
+
+NAMED_BY = {**NAME_BEARING_METHODS, **dict.fromkeys(METHODS, ID)}
+"""Which of its params is repeated as the name of a request, of those that have one."""
 
 Mirrored = Mapping[object, Mapping[tuple[str, ...], str]]
 """Which arguments of each tool are repeated in which header."""
@@ -52,7 +56,7 @@ class Envelope:
         if not self._is_modern:
             return self._headers
         headers = {**self._headers, "mcp-method": method}
-        name = (params or {}).get(NAME_BEARING_METHODS.get(method, ""))
+        name = (params or {}).get(NAMED_BY.get(method, ""))
         if isinstance(name, str):
             headers["mcp-name"] = encode_header_value(name)
         if method == "tools/call" and name in mirrored:

@@ -39,6 +39,7 @@ from aggregator.downstream.intake import (
 )
 from aggregator.downstream.link import Link
 from aggregator.downstream.peer import Peer
+from aggregator.downstream.tasks import offers_tasks
 from aggregator.downstream.wishes import grant
 from aggregator.names import ToolName, extent
 from aggregator.secrecy import Redaction
@@ -89,7 +90,6 @@ async def list_tools(
     entries, left = grant(server, entries)
     refused = [*refused, *left]
     complain(server, refused)
-    capabilities = link.peer.capabilities
     # What else it is given, such as the name of a project, its own words may need to say.
     said = _own_words(link.peer, Redaction(server.confidential()))
     state = Ready(
@@ -101,7 +101,7 @@ async def list_tools(
         about=_in_a_line(said.about) or _in_a_line(said.instructions),
         refused=tuple(refused),
         unmatched=await _unmatched(server, intake),
-        offers=_still_offered(known, capabilities),
+        offers=_still_offered(known, link.peer),
         is_partial=link.peer.is_told_less,
     )
     return Inventory(state, mirrored)
@@ -117,8 +117,9 @@ async def _unmatched(server: ServerConfig, intake: Intake) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _still_offered(known: Offers, capabilities: JsonObject) -> Offers:
+def _still_offered(known: Offers, peer: Peer) -> Offers:
     """Return what a server offers besides tools, as far as that is known before it lists it."""
+    capabilities = peer.capabilities
     reads = "resources" in capabilities
     return Offers(
         prompts=known.prompts if "prompts" in capabilities else (),
@@ -127,6 +128,7 @@ def _still_offered(known: Offers, capabilities: JsonObject) -> Offers:
         skills=known.skills if reads else (),
         reads=reads,
         completes="completions" in capabilities,
+        tasks=offers_tasks(peer.era, capabilities),
         unlisted=frozenset(BESIDES) & capabilities.keys(),
     )
 

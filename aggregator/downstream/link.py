@@ -6,6 +6,7 @@ what a server answers must reach the client unchanged.
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
+from secrets import token_hex
 from typing import Any
 
 import anyio
@@ -25,6 +26,8 @@ from aggregator.downstream.transport import ConnectionClosedError, Transport, Un
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The levels of log messages, the least first."""
 
+RUN_BYTES = 4
+
 NOTICE_PATIENCE = 1.0
 """Seconds that a server has to take a notice which it may as well miss."""
 END_PATIENCE = 0.1
@@ -43,6 +46,8 @@ class Link:
         self._envelope = Envelope(peer.protocol_version, identity)
         self._level: str | None = None
         self.peer = peer
+        self.run = token_hex(RUN_BYTES)
+        """What tells this connection from those before and after it."""
         self.fault = ""
         """Why the link is to be given up, if its owner or its caller decided so."""
 

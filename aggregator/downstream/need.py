@@ -27,6 +27,8 @@ class Need:
         self._woken = Signal()
         self._clock = running_clock()
         self._last = self._clock()
+        self._held: dict[str, float] = {}
+        """What it works on although no request is under way, and until when that counts."""
         self._changed = Signal()
         self._freed = Signal()
         """Sent when no request is under way any more, or somebody calls anew."""
@@ -39,7 +41,12 @@ class Need:
     @property
     def last_use(self) -> float:
         """When it was last of use to somebody."""
-        return self._clock() if self.requests else self._last
+        return self._clock() if self.requests else min(self._clock(), self._kept_until)
+
+    @property
+    def _kept_until(self) -> float:
+        """When it was last of use, or will have been: what it is held for is forgotten then."""
+        return max((self._last, *self._held.values()))
 
     def is_lazy(self, server: ServerConfig) -> bool:
         """Whether a server starts when it is needed."""
@@ -117,6 +124,15 @@ class Need:
         self._last = self._clock()
         self.look()
 
+    def hold(self, what: str, seconds: float) -> None:
+        """Have it be of use for so long, though nobody waits for it."""
+        self._held[what] = self._clock() + seconds
+
+    def let_go(self, what: str) -> None:
+        """Have it be of use for this no longer."""
+        if self._held.pop(what, None) is not None:
+            self.stir()
+
     def look(self) -> None:
         """Have whoever waits for its end look again how long that is."""
         self._changed.send()
@@ -136,7 +152,7 @@ class Need:
         """Wait until it has not been of use for so long."""
         while True:
             await self.until_free()
-            left = self._last + patience() - anyio.current_time()
+            left = self._kept_until + patience() - anyio.current_time()
             if left <= 0:
                 return
             # Requests wake nobody here: when the time is over, it is seen whether there were any.

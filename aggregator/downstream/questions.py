@@ -8,9 +8,11 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.basics.rate import Rate
 from aggregator.downstream.inflight import Caller, ClientCall, Notify, WithdrawnError
+from aggregator.downstream.tasks import TASKS
 from aggregator.names import ServerName
 
 ELICITATION = "elicitation/create"
@@ -184,8 +186,11 @@ def refusal_labelled(server: ServerName, error: MCPError) -> MCPError:
     return MCPError(error.code, error.message, data)
 
 
-def declared(capabilities: JsonObject) -> JsonObject:
-    """Return of a client's capabilities what can be passed on to servers."""
+def declared(capabilities: JsonObject, era: Era) -> JsonObject:
+    """Return of a client's capabilities what can be passed on to servers.
+
+    Who cannot ask for a task by itself has no use for the handle of one.
+    """
     kept = {name: as_object(capabilities[name]) for name in EVERYTHING if name in capabilities}
     if "roots" in kept:
         # Where servers are shared, nobody could ask for the new ones outside of a call.
@@ -193,13 +198,9 @@ def declared(capabilities: JsonObject) -> JsonObject:
     extensions = {
         name: settings
         for name, settings in as_object(capabilities.get("extensions")).items()
-        if name != TASKS
+        if name != TASKS or era == "modern"
     }
     return {**kept, "extensions": extensions} if extensions else kept
-
-
-TASKS = "io.modelcontextprotocol/tasks"
-"""The extension whose handles we cannot carry from one connection to another."""
 
 
 def telling_of_roots(capabilities: JsonObject) -> JsonObject:

@@ -19,6 +19,7 @@ from aggregator.downstream.need import Need
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.status import ServerStatus
+from aggregator.downstream.tasks import OpenTasks, is_task
 from aggregator.downstream.transport import NotSentError, UndeliveredError
 from aggregator.errors import (
     BusyError,
@@ -59,6 +60,7 @@ class Requests:
         """What of the arguments of calls is repeated in headers."""
         self.deadlines = Deadlines()
         """When they have taken too long; somebody has to run it."""
+        self._tasks = OpenTasks(need)
         self._timeouts = 0
         self._answered = 0
         self._is_outdated = False
@@ -80,6 +82,7 @@ class Requests:
     def close(self) -> None:
         """Send no more: who asks from here on has to wait."""
         self.link = None
+        self._tasks.clear()
 
     def can_begin(self, caller: Caller) -> bool:
         """Whether a client's request can be sent without a wait, for all that is known here."""
@@ -187,8 +190,12 @@ class Requests:
                         )
                     finally:
                         self._slots.give_back(caller.party)
-                return self._took(link, result)
+                result = self._took(link, result)
+                self._tasks.told(method, params, result)
+                return result
         except REQUEST_FAILURES as error:
+            if isinstance(error, MCPError):
+                self._tasks.refused(method, params, error.code)
             await self._explain(error, link, caller)
             raise
         finally:
@@ -204,6 +211,8 @@ class Requests:
         self._timeouts = 0
         self._check_era(link, result)
         self._answered += 1
+        if is_task(result) and link is self.link:
+            self._tasks.begin(result)
         return result
 
     async def _explain(self, error: Exception, link: Link, caller: Caller) -> None:

@@ -231,7 +231,8 @@ class _Rules:
         if name in self._read:
             return replace(offers, prompts=_same(offers.prompts, prompts))
         unlisted = offers.unlisted - {"resources"}
-        return Offers(prompts, completes=offers.completes, unlisted=unlisted)
+        own = replace(offers, resources=(), templates=(), skills=(), reads=False)
+        return replace(own, prompts=prompts, unlisted=unlisted)
 
     def _verdict(self, name: ServerName, own_name: str) -> Verdict:
         verdict = self._verdicts.get((name, own_name))

@@ -65,6 +65,7 @@ class Facts(NamedTuple):
     """The kinds of what it offers that it had no time to list."""
     partial: bool = False
     """Whether it may show more to other clients."""
+    tasks: bool = False
 
 
 class Known(NamedTuple):
@@ -120,6 +121,7 @@ def written(server: ServerConfig, ready: Ready, program: str, writer: str) -> It
         list(ready.unmatched),
         sorted(ready.offers.unlisted),
         ready.is_partial,
+        ready.offers.tasks,
     )
     yield _line({"sheet": VERSION, **veiled(facts._asdict(), secrets)})
     for kind, place, definition in _definitions(ready):
@@ -220,6 +222,7 @@ def _ready(
             skills_of(server, _admitted(definitions[SKILL]))[0],
             facts.reads,
             facts.completes,
+            facts.tasks,
             frozenset(facts.unlisted) if is_whole else ALL,
         ),
         is_partial=facts.partial,

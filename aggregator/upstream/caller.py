@@ -20,6 +20,7 @@ from aggregator.downstream.call_slots import Party, Session
 from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.questions import declared, telling_of_roots
+from aggregator.downstream.tasks import TASKS, has_tasks
 from aggregator.names import ServerName
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.identity import identity_of
@@ -161,11 +162,12 @@ class ContextCaller:
         """Return what the client can be asked."""
         if not self._answers:
             return {}
-        if self.era == "modern" and not profile(conversation.client, {}).reads_questions:
-            return {}
-        if self.era == "modern":
-            return declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY)))
-        return conversation.capabilities
+        if self.era == "handshake":
+            return conversation.capabilities
+        given = declared(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY)), self.era)
+        if profile(conversation.client, {}).reads_questions:
+            return given
+        return {"extensions": {TASKS: {}}} if has_tasks(given) else {}
 
     async def tell(self, method: str, params: JsonObject) -> None:
         """Pass on a notification, in the form of our own hop."""
@@ -322,12 +324,13 @@ def declaration(ctx: Context) -> JsonObject:
     if ctx.method != "initialize":
         holder, key = as_object(given.get("_meta")), types.CLIENT_CAPABILITIES_META_KEY
     capabilities = as_object(holder.get(key))
+    era: Era = "handshake" if ctx.method == "initialize" else "modern"
     roots = capabilities.get("roots")
     # In the modern era nobody tells that roots changed, but servers are told once they are known.
     tells = ctx.method != "initialize" or as_object(roots).get("listChanged") is True
     if has_servers_alone(ctx) and roots is not None and tells:
-        return telling_of_roots(declared(capabilities))
-    return declared(capabilities)
+        return telling_of_roots(declared(capabilities, era))
+    return declared(capabilities, era)
 
 
 def introduced(ctx: Context) -> JsonObject:
@@ -335,7 +338,7 @@ def introduced(ctx: Context) -> JsonObject:
     known = ctx.session.client_capabilities
     if known is None:
         return {}
-    return declared(known.model_dump(by_alias=True, mode="json", exclude_none=True))
+    return declared(known.model_dump(by_alias=True, mode="json", exclude_none=True), era_of(ctx))
 
 
 def is_near(request: HTTPConnection | None) -> bool:

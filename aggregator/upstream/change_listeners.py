@@ -6,7 +6,9 @@ from functools import partial
 import anyio
 import mcp_types as types
 
+from aggregator.basics.json import as_object
 from aggregator.config.profile import is_for_others
+from aggregator.downstream.tasks import has_tasks
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
 from aggregator.upstream.announcing import Queue, Subject, announce
@@ -28,6 +30,7 @@ from aggregator.upstream.requesters import Requesters
 from aggregator.upstream.resources import Resources
 from aggregator.upstream.results.kept import KeptResults
 from aggregator.upstream.subscriptions import Subscriptions
+from aggregator.upstream.task_handles import refuse_undeclared
 from aggregator.upstream.visitor import Visitor
 
 
@@ -94,6 +97,7 @@ class ChangeListeners:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Tell a modern client of what it asks to be told of, for as long as it listens."""
+        _check_tasks(ctx)
         asked = params.notifications
         uris = asked.resource_subscriptions or []
         conversation = self._requesters.conversation(ctx)
@@ -167,3 +171,18 @@ class ChangeListeners:
             Subject(lambda: lists.prompts(conversation), prompts),
             Subject(lambda: lists.resources(conversation), resources),
         )
+
+
+def _check_tasks(ctx: Context) -> None:
+    """See to it that only who has declared tasks asks to be told of some.
+
+    Nobody is told: a client asks about its tasks, and hears that it has to from what is promised.
+
+    Raises:
+        MCPError: It has not.
+    """
+    params = as_object(ctx.params)
+    if "taskIds" in as_object(params.get("notifications")):
+        meta = as_object(params.get("_meta"))
+        if not has_tasks(as_object(meta.get(types.CLIENT_CAPABILITIES_META_KEY))):
+            refuse_undeclared()

@@ -20,6 +20,7 @@ from aggregator.downstream.questions import (
 from aggregator.downstream.requests import Requests
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.server import Downstream
+from aggregator.downstream.tasks import ID, METHODS, is_task
 from aggregator.errors import CallError, ElsewhereError
 from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.fleet import Fleet
@@ -34,6 +35,7 @@ from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError
+from aggregator.upstream.task_handles import Handle, TaskHandles
 from aggregator.upstream.tracing import forwarding
 
 RESERVED_META = ("io.modelcontextprotocol/", "aggregator/")
@@ -78,6 +80,8 @@ class Forwarding:
         self._fleet = fleet
         self._replica = replica
         self._sealer = replica.sealer
+        self.task_handles = TaskHandles(replica)
+        """What clients know tasks by."""
         self._parking = Parking(background)
 
     @property
@@ -95,6 +99,10 @@ class Forwarding:
             name: fleet.client_processes.number(name) if fleet.is_own(name) else None
             for name in own
         }
+
+    def run(self, server: ServerName, request: Request) -> str:
+        """Return what tells a server's connection from those before, as one client has it."""
+        return self._fleet.server(server, request.resident).link_run
 
     async def until_own(self, server: ServerName, request: Request) -> None:
         """Begin a client's own process of a server, if every client has its own.
@@ -152,12 +160,12 @@ class Forwarding:
             elif "ticket" in (state := self._opened(params, binding)):
                 result = await self._resume(state, params, caller, binding)
             elif is_modern:
-                passed = _with_state(params, state)
+                passed, run = _with_state(params, state), server.link_run
                 result = await server.request(forward.method, passed, caller)
-                result = self._passed(result, forward, binding)
+                return _stripped(self._passed(result, forward, request, run))
             else:
                 result = await self._park(server, forward, params, caller)
-            return _stripped(result)
+            return _stripped(_without_task(result))
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
@@ -200,9 +208,9 @@ class Forwarding:
         caller = request.caller
         try:
             result = await begun.requests.finish(begun.sent)
-            if caller.era == "modern":
-                result = self._passed(result, forward, _binding(forward, caller))
-            return _stripped(result)
+            if caller.era == "handshake":
+                return _stripped(_without_task(result))
+            return _stripped(self._passed(result, forward, request, begun.sent.link.run))
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
@@ -225,18 +233,44 @@ class Forwarding:
             MCPError: The request could not be completed.
         """
         try:
-            await self._fleet.until_ready(forward.server, request.resident)
-            return await self.send(forward, request.at(self._fleet.now))
+            return await self.send_when_ready(forward, request)
         except CallError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
-    def _passed(self, result: dict[str, Any], forward: Forward, binding: Binding) -> dict[str, Any]:
-        """Return a result of the modern era, its state sealed if it asks for something."""
+    async def send_when_ready(self, forward: Forward, request: Request) -> dict[str, Any]:
+        """Send a request on once its server is there.
+
+        Raises:
+            CallError: The request could not be completed.
+            MCPError: The server answered with an error of its own.
+        """
+        await self._fleet.until_ready(forward.server, request.resident)
+        return await self.send(forward, request.at(self._fleet.now))
+
+    def _passed(
+        self, result: dict[str, Any], forward: Forward, request: Request, run: str
+    ) -> dict[str, Any]:
+        """Return a result of the modern era, with an id of ours if it is the handle of a task.
+
+        If it asks for something, its state is sealed.
+
+        Raises:
+            MCPError: It is a task, and nobody could ask about it.
+        """
+        caller = request.caller
+        if is_task(result) and forward.method == "tools/call":
+            called, task = str(request.params["name"]), result.get(ID)
+            own = task if isinstance(task, str) else ""
+            place = self._replica.name
+            handle = Handle(forward.server, own, forward.subject, called, run, place)
+            return self.task_handles.given(result, handle, caller)
+        if is_task(result) and forward.method not in METHODS:
+            return _without_task(result)
         if not is_input_required(result):
             return result
         result = with_labels(result, forward.server)
-        if isinstance(result.get("requestState"), str):
-            result["requestState"] = self._sealed({"state": result["requestState"]}, binding)
+        if isinstance(state := result.get("requestState"), str):
+            result["requestState"] = self._sealed({"state": state}, _binding(forward, caller))
         return result
 
     async def _park(
@@ -333,34 +367,44 @@ def _speaks_modern(state: ServerState | None) -> bool:
 
 
 def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a client's params what belongs to our hop, and tasks, which end with it."""
+    """Leave out of a client's params what belongs to our hop, and tasks of the handshake era."""
     forwarded = dict(params)
     forwarded.pop("task", None)
     if forwarded.pop("_meta", None) is not None:
-        meta = {key: value for key, value in _own_meta(params).items() if key != "progressToken"}
+        meta = {key: value for key, value in own_meta(params).items() if key != "progressToken"}
         if meta:
             forwarded["_meta"] = meta
     return forwarded
 
 
-def _stripped(result: dict[str, Any]) -> dict[str, Any]:
-    """Take what belonged to the server's hop off a result; the rest passes as it came.
+def _without_task(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of which only the modern era has another.
 
     Raises:
-        MCPError: The result is only a handle, which is worth nothing on another connection.
+        MCPError: It is the handle of a task, which its client could not ask about.
     """
-    if result.get("resultType") == "task":
-        raise MCPError(types.INTERNAL_ERROR, "The server answered with a task; those do not pass")
+    if is_task(result):
+        raise MCPError(
+            types.INTERNAL_ERROR,
+            "The server answered with a task although nobody said that tasks can be followed; the "
+            "request may have taken effect",
+        )
+    return result
+
+
+def _stripped(result: dict[str, Any]) -> dict[str, Any]:
+    """Take what belonged to the server's hop off a result; the rest passes as it came."""
     if result.get("resultType") == "complete":
         result.pop("resultType")
-    if "_meta" in result and (meta := _own_meta(result)) != result["_meta"]:
+    if "_meta" in result and (meta := own_meta(result)) != result["_meta"]:
         result["_meta"] = meta
         if not meta:
             del result["_meta"]
     return result
 
 
-def _own_meta(holder: Mapping[str, Any]) -> dict[str, Any]:
+def own_meta(holder: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server or a client says besides, and not what belongs to one hop."""
     meta = as_object(holder.get("_meta"))
     return {key: value for key, value in meta.items() if not key.startswith(RESERVED_META)}
 

@@ -15,7 +15,7 @@ from aggregator.basics.frozen import frozen
 from aggregator.basics.json import is_object
 
 VALID_FOR = 3600.0
-"""Seconds a token can be used."""
+"""Seconds a token can be used, unless it is to last."""
 
 STATE = "request state"
 """What tokens of requests are sealed for."""
@@ -91,9 +91,10 @@ class Sealer:
         self._cipher: Cipher = OwnCipher() if cipher is None else cipher
         self._clock = clock
 
-    def seal(self, value: dict[str, Any], binding: Binding) -> str:
-        """Return a token for a value."""
-        claims = {"value": value, "for": binding.digest(), "until": self._clock() + VALID_FOR}
+    def seal(self, value: dict[str, Any], binding: Binding, *, is_lasting: bool = False) -> str:
+        """Return a token for a value, to be used soon or for as long as there is the key."""
+        until = None if is_lasting else self._clock() + VALID_FOR
+        claims = {"value": value, "for": binding.digest(), "until": until}
         body = json.dumps(claims, separators=(",", ":")).encode()
         return written(self._cipher.close(STATE, body))
 
@@ -105,7 +106,8 @@ class Sealer:
         """
         claims = json.loads(self._cipher.open(STATE, read(token)))
         is_meant = hmac.compare_digest(claims["for"], binding.digest())
-        if not is_meant or self._clock() > claims["until"]:
+        until = claims["until"]
+        if not is_meant or (until is not None and self._clock() > until):
             raise ForeignStateError
         if not is_object(value := claims["value"]):
             raise ForeignStateError

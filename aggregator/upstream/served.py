@@ -7,6 +7,7 @@ from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
 from aggregator.basics.json import is_object
+from aggregator.downstream.tasks import METHODS
 from aggregator.upstream.caller import Context, era_of
 
 SERVED: Mapping[str, type[BaseModel]] = {
@@ -27,10 +28,10 @@ SERVED: Mapping[str, type[BaseModel]] = {
 
 def is_well_formed(ctx: Context) -> bool:
     """Whether a message is a request that we can answer without the SDK's help."""
-    if ctx.request_id is None or ctx.method not in SERVED:
+    if not _is_answered(ctx) or ctx.request_id is None:
         return False
-    if era_of(ctx) == "handshake" and ctx.session.client_params is None:
-        return False
+    if ctx.method in METHODS:
+        return True
     if ctx.method == "tools/call":
         params = ctx.params or {}
         arguments = params.get("arguments")
@@ -40,3 +41,10 @@ def is_well_formed(ctx: Context) -> bool:
     except (KeyError, ValidationError):
         return False
     return True
+
+
+def _is_answered(ctx: Context) -> bool:
+    """Whether we answer a method in the era of its client, once that has introduced itself."""
+    if era_of(ctx) == "modern":
+        return ctx.method in SERVED or ctx.method in METHODS
+    return ctx.method in SERVED and ctx.session.client_params is not None

@@ -19,6 +19,7 @@ from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
+from aggregator.downstream.tasks import CANCEL, GET, TASKS, UPDATE
 from aggregator.errors import ERROR_META, ElsewhereError, OverLimitError
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
@@ -55,6 +56,7 @@ from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.stream_client import QUESTION
 from aggregator.upstream.stream_fast_path import Answers, Rest, Source, StreamFastPath
 from aggregator.upstream.subscriptions import Subscriptions
+from aggregator.upstream.tasks import Tasks
 from aggregator.upstream.visitor import Visitor
 
 logger = logging.getLogger(__name__)
@@ -114,6 +116,7 @@ class Upstream(Server[Any]):
         self._calls = Calls(
             fleet, self._forwarding, self._logging_in, offered, observer=self._observer, guard=guard
         )
+        tasks = Tasks(self._forwarding, replica, guard)
         self._stream_fast_paths: dict[str | None, StreamFastPath] = {}
         """What takes plain calls out of each stream."""
         outlooks = Outlooks(fleet.profile_views, invites=logins is not None)
@@ -166,6 +169,9 @@ class Upstream(Server[Any]):
             "resources/subscribe": self._resources.subscribe,
             "resources/unsubscribe": self._resources.unsubscribe,
             "completion/complete": self._prompts.complete,
+            GET: tasks.get,
+            UPDATE: tasks.update,
+            CANCEL: tasks.cancel,
         }
         """What is answered by a server."""
 
@@ -342,7 +348,14 @@ class Upstream(Server[Any]):
         profile = self._requesters.profile(ctx, client)
         now = self.fleet.profile_views.seen(profile, self.fleet.now)
         nobody = self._requesters.nobody(era, client, profile=profile)
-        return {**result, "instructions": listing.instructions_for(now, nobody)}
+        told = {**result, "instructions": listing.instructions_for(now, nobody)}
+        known = now.catalog.known.values()
+        if era == "modern" and any(each.offers.tasks for each in known):
+            capabilities = as_object(result.get("capabilities"))
+            tasks: JsonObject = {TASKS: {}}
+            extensions = {**as_object(capabilities.get("extensions")), **tasks}
+            told["capabilities"] = {**capabilities, "extensions": extensions}
+        return told
 
     def _enveloped(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add what every result of the modern era must carry."""

@@ -21,10 +21,11 @@ from aggregator.downstream.introduction import (
     introduce,
 )
 from aggregator.downstream.peer import Peer
+from aggregator.downstream.tasks import TASKS
 from aggregator.downstream.transport import Transport, Undelivered, UndeliveredError
 from aggregator.memory import Notebook
 from aggregator.names import ServerName
-from tests.peers import Era, aggregating, configured, ready
+from tests.peers import ERAS, Era, aggregating, configured, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
 from tests.transports import NoNews, Script
 
@@ -84,26 +85,36 @@ async def test_a_server_that_starts_before_any_client_is_told_that_there_may_be_
     assert set(server.client["capabilities"]) == {"elicitation", "sampling", "roots"}
 
 
-async def test_tasks_are_refused_and_their_extension_is_not_passed_on(server_era: Era) -> None:
+async def test_extensions_are_passed_on_but_for_what_an_older_server_cannot_use() -> None:
+    ui: Json = {"io.modelcontextprotocol/ui": {"a": 1}}
+    extensions: Json = {TASKS: {}, **ui}
+    server = RawServer("modern")
+    server.tool("look", nothing)
+    async with aggregating({"slow": server.connect}) as upstream:
+        await ready(upstream)
+        for era in ERAS:
+            async with raw_client(upstream, era, {"extensions": extensions}) as client:
+                await client.request("tools/call", {"name": "slow__look", "arguments": {}})
+
+    declared = [
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"]["extensions"]
+        for method, params in server.received
+        if method == "tools/call"
+    ]
+    assert dict(zip(ERAS, declared, strict=True)) == {"modern": extensions, "handshake": ui}
+
+
+async def test_a_task_of_an_older_server_is_an_error() -> None:
     async def hand_over(_context: Dispatch, _params: Json) -> Json:
         return {"resultType": "task", "taskId": "1"}
 
-    server = RawServer(server_era)
+    server = RawServer("handshake")
     server.tool("hand_over", hand_over)
-    extensions = {"io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/ui": {"a": 1}}
-
     async with aggregating({"slow": server.connect}) as upstream:
         await ready(upstream)
-        async with raw_client(upstream, "modern", {"extensions": extensions}) as client:
+        async with raw_client(upstream, "modern", {"extensions": {TASKS: {}}}) as client:
             with pytest.raises(Exception, match="answered with a task"):
                 await client.request("tools/call", {"name": "slow__hand_over", "arguments": {}})
-            with pytest.raises(Exception, match="not found"):
-                await client.request("tasks/get", {"taskId": "1"})
-
-    if server_era == "modern":
-        (called,) = [params for method, params in server.received if method == "tools/call"]
-        declared = called["_meta"]["io.modelcontextprotocol/clientCapabilities"]
-        assert declared == {"extensions": {"io.modelcontextprotocol/ui": {"a": 1}}}
 
 
 class Silent(RawServer):

@@ -67,6 +67,16 @@ async def test_a_modern_server_is_told_with_each_request_who_asks() -> None:
     ]
 
 
+async def test_what_is_asked_about_a_task_is_named_by_its_id() -> None:
+    script = Script()
+    async with linked(script, MODERN) as link, anyio.create_task_group() as group:
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            group.start_soon(link.request, method, {"taskId": "é"})
+            await script.answer({})
+
+    assert {each["mcp-name"] for each in script.headers} == {"=?base64?w6k=?="}
+
+
 async def link_request(link: Link, client: Client) -> None:
     mirrored: Mirrored = {"draw": {("where",): "Place"}}
     await link.request("tools/call", PARAMS, call=call_of(client), mirrored=mirrored)

@@ -92,7 +92,9 @@ def test_what_servers_are_told_is_what_some_client_can_be_asked() -> None:
     assert joint([{"elicitation": {}}, {"elicitation": {"url": {}}}, {"x": {}}]) == {
         "elicitation": {"form": {}, "url": {}}
     }
-    assert declared({"roots": {"listChanged": True}, "extensions": tasks, "x": 1}) == {"roots": {}}
+    assert declared({"roots": {"listChanged": True}, "extensions": tasks, "x": 1}, "handshake") == {
+        "roots": {}
+    }
 
 
 def test_a_server_is_told_less_where_one_thing_cannot_be_asked() -> None:
@@ -107,4 +109,4 @@ def test_a_server_is_told_less_where_one_thing_cannot_be_asked() -> None:
 def test_extensions_but_for_tasks_are_passed_on() -> None:
     ui: JsonObject = {"io.modelcontextprotocol/ui": {"a": 1}}
 
-    assert declared({"extensions": ui}) == {"extensions": ui}
+    assert declared({"extensions": ui}, "handshake") == {"extensions": ui}

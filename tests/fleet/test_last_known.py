@@ -65,6 +65,7 @@ def test_what_is_written_is_read_again(
             for uri in uris
         ),
         reads=True,
+        tasks=bool(uris),
     )
     before = Ready(
         ready.entries,

@@ -124,6 +124,15 @@ def test_what_is_gone_is_hidden_too() -> None:
     assert away.routes.prompt("notes__b") is None
 
 
+def test_tasks_are_offered_wherever_their_server_is_shown() -> None:
+    able = replace(READY, offers=Offers(tasks=True, reads=True))
+    seen = Narrowing("one")(now_with(Profile("one", deny=("b",))).with_state(NOTES, able))
+    hidden = Narrowing("one")(now_with(Profile("one", servers=("vault",))).with_state(NOTES, able))
+
+    assert seen.catalog.known[NOTES].offers.tasks
+    assert NOTES not in hidden.catalog.known
+
+
 def test_what_differs_from_what_was_approved_is_told_of_what_is_shown() -> None:
     drift = tuple(Drift(each, Kind.NEW) for each in ("read", "delete", "delete_all"))
     told = replace(READY, drift=drift, refused=("delete: too long",), unmatched=("x",))

@@ -178,6 +178,14 @@ def test_a_sealed_value_comes_back_to_whom_it_was_given(value: dict[str, str]) -
     assert sealer.open(sealer.seal(value, BINDING), BINDING) == value
 
 
+def test_a_token_that_is_to_last_is_never_too_old() -> None:
+    times = iter((0.0, 1e9))
+    sealer = Sealer(clock=lambda: next(times))
+    lasting = sealer.seal({"task": "x"}, BINDING, is_lasting=True)
+
+    assert sealer.open(lasting, BINDING) == {"task": "x"}
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -10,10 +10,12 @@ from mcp.server.runner import ServerRunner
 from mcp.server.session import ServerSession
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    MCP_NAME_HEADER,
     MCP_PARAM_HEADER_PREFIX,
     InboundLadderRejection,
     InboundModernRoute,
     classify_inbound_request,
+    decode_header_value,
     find_duplicated_routing_header,
     find_invalid_x_mcp_header,
     validate_mcp_param_headers,
@@ -30,6 +32,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from aggregator.basics.json import JsonObject, as_object, is_object
+from aggregator.downstream.tasks import ID, METHODS
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.exchange import Exchange
@@ -74,7 +77,11 @@ class Modern:
             return InboundLadderRejection(HEADER_MISMATCH, f"{twice} header appears more than once")
         body = {"method": message.method, "params": message.params}
         route = classify_inbound_request(body, headers=dict(given))
-        if isinstance(route, InboundLadderRejection) or message.method != "tools/call":
+        if isinstance(route, InboundLadderRejection):
+            return route
+        if message.method in METHODS:
+            return _misnamed(message.params or {}, headers) or route
+        if message.method != "tools/call":
             return route
         profile: str | None = request.scope.get(PROFILE)
         return self._parameters(message.params or {}, headers, profile) or route
@@ -112,6 +119,15 @@ class Modern:
                 del self._mirrored[next(iter(self._mirrored))]
             self._mirrored[name] = known
         return known[1]
+
+
+def _misnamed(params: JsonObject, headers: Headers) -> InboundLadderRejection | None:
+    """Say that the headers of a request do not name the task that it is about, if so."""
+    task = params.get(ID)
+    if task is None or decode_header_value(headers.get(MCP_NAME_HEADER)) == task:
+        return None
+    said = f"{MCP_NAME_HEADER} header does not match the request body's {ID!r} parameter"
+    return InboundLadderRejection(HEADER_MISMATCH, said)
 
 
 def speaking(route: InboundModernRoute, exchange: Exchange) -> ServerSession:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from mcp_types import HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY
 
 from aggregator.config import Settings
 from aggregator.config.profile import Profile
@@ -34,6 +35,20 @@ async def test_the_headers_of_a_modern_request_repeat_its_body(
     assert answer.status_code == status
     assert answer.json()["id"] == 1
     assert len(peer.calls) == (status == 200)
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_what_is_asked_about_a_task_names_it_in_a_header(method: str, tmp_path: Path) -> None:
+    about = {"taskId": "one", "inputResponses": {}}
+    async with serving(tmp_path, "modern") as (opened, client, _):
+        answers = [
+            await client.post(opened.url, **modern(method, about, **named))
+            for named in ({}, {"mcp_name": "another"}, {"mcp_name": "=?base64?b25l?="})
+        ]
+
+    codes = [each.json()["error"]["code"] for each in answers]
+    assert codes == [HEADER_MISMATCH, HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY]
+    assert [each.status_code for each in answers] == [400, 400, 400]
 
 
 async def test_a_header_that_routes_is_there_once(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def _read(said: JsonObject) -> Pass:
 
 def _brief(capabilities: dict[str, Any]) -> JsonObject:
     """Return of what a client can be asked as much as an id has room for."""
-    kept = declared(capabilities)
+    kept = declared(capabilities, "handshake")
     if len(json.dumps(kept)) > MAX_CAPABILITIES:
         return {name: dict[str, Any]() for name in kept if name != "extensions"}
     return kept
