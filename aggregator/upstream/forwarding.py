@@ -29,6 +29,7 @@ from aggregator.names import ServerName
 from aggregator.records.events import Tracer
 from aggregator.upstream.background import Background
 from aggregator.upstream.caller import ContextCaller
+from aggregator.upstream.hop import forwarded, stripped
 from aggregator.upstream.login_invitations import Outlook
 from aggregator.upstream.parking import Parking, Run
 from aggregator.upstream.replica import Replica
@@ -37,9 +38,6 @@ from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError
 from aggregator.upstream.task_handles import Handle, TaskHandles
 from aggregator.upstream.tracing import forwarding
-
-RESERVED_META = ("io.modelcontextprotocol/", "aggregator/")
-"""What belongs to one hop, or tells facts of ours, and is never passed on."""
 
 RESOURCE_NOT_FOUND = -32002
 """How the handshake era says that there is no such resource."""
@@ -66,7 +64,7 @@ class Begun(NamedTuple):
     def take_plain(self) -> dict[str, Any] | None:
         """Return its result, if it is settled with that and nothing else."""
         result = self.requests.take_plain(self.sent)
-        return None if result is None else _stripped(result)
+        return None if result is None else stripped(result)
 
     def give_up(self) -> None:
         """Wait for it no more."""
@@ -148,7 +146,7 @@ class Forwarding:
         caller = request.caller
         servers = _Servers(self._fleet, request.resident)
         server = servers.server(forward.server)
-        params = _forwarded(forward.params)
+        params = forwarded(forward.params)
         own = self._fleet.own_state(forward.server, request.resident)
         is_modern = _speaks_modern(own or request.now.catalog.servers.get(forward.server))
         binding = _binding(forward, caller)
@@ -162,10 +160,10 @@ class Forwarding:
             elif is_modern:
                 passed, run = _with_state(params, state), server.link_run
                 result = await server.request(forward.method, passed, caller)
-                return _stripped(self._passed(result, forward, request, run))
+                return stripped(self._passed(result, forward, request, run))
             else:
                 result = await self._park(server, forward, params, caller)
-            return _stripped(_without_task(result))
+            return stripped(_without_task(result))
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
@@ -191,7 +189,7 @@ class Forwarding:
         if not self._is_direct(forward.server, request):
             return None
         requests = self._fleet.server(forward.server).requests
-        params = _forwarded(forward.params)
+        params = forwarded(forward.params)
         if request.caller.era == "modern":
             # What has no state of ours has none, and is passed on as in `send`.
             params.pop("requestState", None)
@@ -209,8 +207,8 @@ class Forwarding:
         try:
             result = await begun.requests.finish(begun.sent)
             if caller.era == "handshake":
-                return _stripped(_without_task(result))
-            return _stripped(self._passed(result, forward, request, begun.sent.link.run))
+                return stripped(_without_task(result))
+            return stripped(self._passed(result, forward, request, begun.sent.link.run))
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
@@ -366,17 +364,6 @@ def _speaks_modern(state: ServerState | None) -> bool:
     return isinstance(state, Ready) and is_modern(state.protocol_version)
 
 
-def _forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a client's params what belongs to our hop, and tasks of the handshake era."""
-    forwarded = dict(params)
-    forwarded.pop("task", None)
-    if forwarded.pop("_meta", None) is not None:
-        meta = {key: value for key, value in own_meta(params).items() if key != "progressToken"}
-        if meta:
-            forwarded["_meta"] = meta
-    return forwarded
-
-
 def _without_task(result: dict[str, Any]) -> dict[str, Any]:
     """Return a result of which only the modern era has another.
 
@@ -390,23 +377,6 @@ def _without_task(result: dict[str, Any]) -> dict[str, Any]:
             "request may have taken effect",
         )
     return result
-
-
-def _stripped(result: dict[str, Any]) -> dict[str, Any]:
-    """Take what belonged to the server's hop off a result; the rest passes as it came."""
-    if result.get("resultType") == "complete":
-        result.pop("resultType")
-    if "_meta" in result and (meta := own_meta(result)) != result["_meta"]:
-        result["_meta"] = meta
-        if not meta:
-            del result["_meta"]
-    return result
-
-
-def own_meta(holder: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a server or a client says besides, and not what belongs to one hop."""
-    meta = as_object(holder.get("_meta"))
-    return {key: value for key, value in meta.items() if not key.startswith(RESERVED_META)}
 
 
 def _translated(error: MCPError, caller: ContextCaller) -> MCPError:

@@ -13,7 +13,8 @@ from aggregator.downstream.tasks import CANCEL, GET, ID, UPDATE
 from aggregator.errors import CallError, ElsewhereError, ServerLostError, ServerUnavailableError
 from aggregator.names import ToolName
 from aggregator.upstream.calls import learn_links
-from aggregator.upstream.forwarding import Forward, Forwarding, own_meta
+from aggregator.upstream.forwarding import Forward, Forwarding
+from aggregator.upstream.hop import own_meta
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.results.guard import Guard, limit_for
