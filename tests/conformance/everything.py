@@ -26,6 +26,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tests.conformance.exchange import Exchange, InputNeededError
+from tests.conformance.jobs import JOBS, TASKS, Jobs, TaskParams, UpdateParams
 from tests.conformance.offers import IMAGE, PROMPTS, RESOURCES, TEMPLATES, TOOLS, get_prompt
 from tests.conformance.tools import call_tool
 
@@ -47,6 +48,8 @@ class Everything(Server[Any]):
             on_subscriptions_listen=ListenHandler(self.bus),
         )
         self.extra: dict[str, int] = {"tool": 0, "prompt": 0}
+        self.jobs = Jobs()
+        self.extensions[TASKS] = {}
         page = types.PaginatedRequestParams
         for method, params, handler in (
             ("tools/list", page, self._list_tools),
@@ -60,6 +63,9 @@ class Everything(Server[Any]):
             ("resources/unsubscribe", types.UnsubscribeRequestParams, self._agree),
             ("logging/setLevel", types.SetLevelRequestParams, self._agree),
             ("completion/complete", types.CompleteRequestParams, self._complete),
+            ("tasks/get", TaskParams, self.jobs.get),
+            ("tasks/update", UpdateParams, self.jobs.update),
+            ("tasks/cancel", TaskParams, self.jobs.cancel),
         ):
             self.add_request_handler(method, params, _enveloped(handler))
 
@@ -93,8 +99,9 @@ class Everything(Server[Any]):
         note(params.name)
         if params.name.startswith("test_trigger_"):
             return await self._grow(ctx, params.name)
+        call = self.jobs.begin if params.name in JOBS else call_tool
         try:
-            return await call_tool(params.name, Exchange(ctx))
+            return await call(params.name, Exchange(ctx))
         except InputNeededError as needed:
             return needed.result
 

@@ -47,6 +47,12 @@ class Exchange:
         known = self.session.client_capabilities
         return known is not None and getattr(known, capability) is not None
 
+    def knows(self, extension: str) -> bool:
+        """Whether the client has declared an extension, which it can in the modern era alone."""
+        known = self.session.client_capabilities
+        extensions = None if known is None else known.extensions
+        return self.is_modern and extension in (extensions or {})
+
     async def log(self, text: str) -> None:
         await self.session.send_log_message(  # pyright: ignore[reportDeprecated]
             "info", text, related_request_id=self._ctx.request_id

@@ -30,7 +30,7 @@ def form(message: str, **properties: Json) -> Json:
     return {"message": message, "requestedSchema": schema}
 
 
-def _tool(name: str, description: str, **properties: Json) -> Json:
+def _tool(name: str, description: str, /, **properties: Json) -> Json:
     schema: Json = {"type": "object", "properties": properties}
     if properties:
         schema["required"] = list(properties)
@@ -38,6 +38,7 @@ def _tool(name: str, description: str, **properties: Json) -> Json:
 
 
 _STRING: Json = {"type": "string"}
+_NUMBER: Json = {"type": "number"}
 
 _ROUNDS = (
     "elicitation",
@@ -77,6 +78,13 @@ TOOLS: list[Json] = [
         _tool(f"test_input_required_result_{name}", f"Asks before it answers: {name}")
         for name in _ROUNDS
     ),
+    _tool("greet", "Greets at once", name=_STRING),
+    _tool("slow_compute", "Takes as long as it is told to", seconds=_NUMBER, label=_STRING),
+    _tool("failing_job", "Fails after a while, and says so"),
+    _tool("protocol_error_job", "Breaks down"),
+    _tool("confirm_delete", "Asks while it works", filename=_STRING),
+    _tool("multi_input", "Asks two things while it works"),
+    _tool("test_tool_with_task", "Asks before it begins to work"),
     {
         "name": "json_schema_2020_12_tool",
         "description": "Has a schema of the newest kind",

@@ -127,6 +127,10 @@ async def log_once(exchange: Exchange) -> Json:
     return said("Logged once")
 
 
+async def greet(exchange: Exchange) -> Json:
+    return said(f"Hello, {exchange.arguments.get('name')}!")
+
+
 async def round_name(exchange: Exchange) -> Json:
     answer = await exchange.ask("user_name", "elicitation/create", NAME)
     return said(f"Hello, {filled_in(answer).get('name', 'stranger')}!")
@@ -218,6 +222,7 @@ BEHAVIOURS: dict[str, Tool] = {
     "test_elicitation_sep1330_enums": ask_with_choices,
     "test_missing_capability": need_sampling,
     "test_logging_tool": log_once,
+    "greet": greet,
     "test_streaming_elicitation": round_name,
     "test_input_required_result_elicitation": round_name,
     "test_input_required_result_sampling": round_model,
