@@ -4,8 +4,10 @@ Where sockets are accepted with TLS, a connection is known to nobody until its c
 hands, so that those who never begin would take all the files there are.
 """
 
+import os
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from socket import socket
 from ssl import SSLContext
 from typing import Any
 
@@ -48,77 +50,57 @@ class TlsHandshakes:
 
 
 class Waiting:
-    """One connection that is not secured yet."""
+    """One connection that is not secured yet.
+
+    It is taken out of the hands of the loop that accepted it, and given back to be secured. What
+    the loop read in between would be lost to the handshake, and not every loop waits with reading.
+    """
 
     def __init__(self, handshakes: TlsHandshakes, inside: Any) -> None:  # noqa: ANN401 - of one of two parsers
         self._handshakes = handshakes
         self._inside = inside
-        self._came: list[bytes] = []
-        """What was said right behind the handshake."""
-        self._has_ended = False
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the loop has it
         """Count it as unauthenticated, and shake hands."""
         peer = transport.get_extra_info("peername")
-        if peer is None:
-            transport.abort()
-            return
-        # As uvicorn names it, which leaves out what else an IPv6 address has.
-        address: Address = (peer[0], peer[1])
-        self._handshakes.among.admit(address, transport.abort)
-        self._handshakes.group.start_soon(self._shake_hands, transport, address)
-
-    def data_received(self, data: bytes) -> None:
-        """Keep what comes before there is somebody to read it."""
-        self._came.append(data)
-
-    def eof_received(self) -> None:
-        """Let it close, as it would by itself."""
+        try:
+            connection = socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+        except OSError:
+            # It has gone, or there are too many.
+            peer = None
+        transport.abort()
+        if peer is not None:
+            # As uvicorn names it, which leaves out what else an IPv6 address has.
+            address: Address = (peer[0], peer[1])
+            scope = anyio.CancelScope()
+            self._handshakes.among.admit(address, scope.cancel)
+            self._handshakes.group.start_soon(self._shake_hands, connection, address, scope)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Take note that nobody is there any more."""
-        self._has_ended = True
+        """Do nothing: it has been taken out of those hands."""
 
-    def pause_writing(self) -> None:
-        """Write as little as before."""
-
-    def resume_writing(self) -> None:
-        """Write as little as before."""
-
-    async def _shake_hands(self, transport: Any, address: Address) -> None:  # noqa: ANN401
-        secured = await self._secured(transport)
-        if secured is None:
-            # It took too long, went, or speaks something else: there is nothing to be said.
-            transport.abort()
+    async def _shake_hands(
+        self, connection: socket, address: Address, scope: anyio.CancelScope
+    ) -> None:
+        # It takes too long, goes, or speaks something else: there is nothing to be said.
+        with scope, suppress(OSError):
+            await self._let_in(connection)
+        if self._inside.client != address:
+            # It was not let in, or is counted under another address.
             self._handshakes.among.release(address)
-        else:
-            # Whatever goes wrong there is of one connection, and not of all.
-            self._inside.loop.call_soon(self._let_in, secured, address)
 
-    async def _secured(self, transport: Any) -> Any:  # noqa: ANN401 - as the loop has it
-        handshakes = self._handshakes
-        if self._has_ended:
-            return None
+    async def _let_in(self, connection: socket) -> None:
+        handshakes, is_in = self._handshakes, False
         try:
             # The loop's own limit is not enough: it forgets who is gone before it has begun.
             with anyio.fail_after(handshakes.seconds):
-                return await self._inside.loop.start_tls(
-                    transport,
-                    self,
-                    handshakes.context,
-                    server_side=True,
+                await self._inside.loop.connect_accepted_socket(
+                    lambda: self._inside,
+                    connection,
+                    ssl=handshakes.context,
                     ssl_handshake_timeout=handshakes.seconds,
                 )
-        except OSError:
-            return None
-
-    def _let_in(self, transport: Any, address: Address) -> None:  # noqa: ANN401
-        inside = self._inside
-        if not self._has_ended:
-            transport.set_protocol(inside)
-            inside.connection_made(transport)
-            for data in self._came:
-                inside.data_received(data)
-        if self._has_ended or inside.client != address:
-            # Then nobody else will say that it has gone.
-            self._handshakes.among.release(address)
+            is_in = True
+        finally:
+            if not is_in:
+                connection.close()

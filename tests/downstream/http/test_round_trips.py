@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 
 import anyio
 import pytest
@@ -17,6 +16,7 @@ from aggregator.downstream.http.streamable import Streamable, open_streamable
 from aggregator.downstream.transport import Received, Related, Undelivered
 from aggregator.jsonrpc.weight import UNWEIGHED_BYTES
 from tests.downstream.http.test_wire import Script, Visit, bare
+from tests.loops import LOOPS
 
 pytestmark = pytest.mark.anyio
 
@@ -27,15 +27,8 @@ ANSWER = b'{"jsonrpc":"2.0","id":7,"result":{"content":[]}}'
 PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}'
 
 
-LOOPS = [
-    pytest.param(("asyncio", {"use_uvloop": name == "uvloop"}), id=name)
-    for name in ("asyncio", "uvloop")
-    if find_spec(name) is not None
-]
-"""Those that can have sockets watched; elsewhere each call has its task."""
-
-
 @pytest.fixture(params=LOOPS)
+# Elsewhere each call has its task.
 def anyio_backend(request: pytest.FixtureRequest) -> object:
     return request.param
 

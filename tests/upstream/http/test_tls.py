@@ -1,12 +1,14 @@
 """A door behind TLS: its certificate, files that cannot be used, and a change while it is open."""
 
 import re
+import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 
@@ -18,6 +20,7 @@ from tests.app.hub.test_door import TOKEN
 from tests.app.hub.test_door import door as shared_door
 from tests.cli.shell import Shell
 from tests.loopback.door import door
+from tests.loops import LOOPS
 from tests.patience import PATIENCE
 from tests.peers import Era, Peer, connect_to, ready, text_of
 from tests.upstream.http.certificates import make, trusting
@@ -58,6 +61,31 @@ async def _alive(url: str, context: ssl.SSLContext) -> int:
 
 
 @pytest.mark.anyio
+@pytest.mark.usefixtures("parser")
+@pytest.mark.parametrize("anyio_backend", LOOPS)
+async def test_a_client_that_shakes_hands_at_once_is_let_in(tmp_path: Path) -> None:
+    chain = make(tmp_path, "one")
+    context = trusting(chain)
+    async with door({}, tmp_path, outside={"certificate": of(chain)}) as opened:
+        url = httpx2.URL(opened.url)
+
+        def ask() -> bytes:
+            """Ask as a client of another process does, which nothing of ours slows down."""
+            head = b"GET /healthz HTTP/1.1\r\nhost: %b\r\n\r\n" % url.netloc
+            address = (url.host, url.port or 0)
+            with (
+                socket.create_connection(address, PATIENCE) as plain,
+                context.wrap_socket(plain, server_hostname=url.host) as stream,
+            ):
+                stream.sendall(head)
+                return stream.recv(1024)
+
+        for _ in range(20):
+            answer = await anyio.to_thread.run_sync(ask)
+            assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.anyio
 async def test_a_new_certificate_is_shown_and_no_connection_is_lost(tmp_path: Path) -> None:
     chain, later = make(tmp_path, "one"), make(tmp_path, "two")
     context, certificate = trusting(chain, later), of(chain)
@@ -85,6 +113,7 @@ HURRY = 0.2
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("parser")
+@pytest.mark.parametrize("anyio_backend", LOOPS)
 @pytest.mark.parametrize("said", [b"", b"\x16\x03", b"GET / HTTP/1.1\r\n\r\n"])
 async def test_who_does_not_shake_hands_is_left(said: bytes, tmp_path: Path) -> None:
     outside = {"certificate": of(make(tmp_path, "one"))}
