@@ -29,6 +29,9 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_AHEAD = 16
 """Requests that a client may send before the first of them is answered."""
 
+BLANKS = b" \t"
+"""What may stand around the value of a header, and is no part of it."""
+
 TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
@@ -264,7 +267,8 @@ class _HttptoolsProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what comes after the body is none, whatever it is called."""
         if self._in_head:
-            super().on_header(name, value)
+            # httptools leaves off only what stands before a value.
+            super().on_header(name, value.rstrip(BLANKS))
 
     def on_headers_complete(self) -> None:
         """Go on with its body."""

@@ -1,15 +1,17 @@
 """What the headers of a modern request have to say, and what they tell of tools."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from mcp_types import HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types import HEADER_MISMATCH, METHOD_NOT_FOUND
 
 from aggregator.config import Settings
 from aggregator.config.profile import Profile
 from aggregator.upstream.http.keys import Keys, Ring
 from tests.loopback.door import door
 from tests.peers import Peer, connect_to, ready
+from tests.upstream.http import wired
 from tests.upstream.http.test_endpoint import http, modern, serving
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +41,7 @@ async def test_the_headers_of_a_modern_request_repeat_its_body(
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 async def test_what_is_asked_about_a_task_names_it_in_a_header(method: str, tmp_path: Path) -> None:
-    about = {"taskId": "one", "inputResponses": {}}
+    about: dict[str, Any] = {"taskId": "one", "inputResponses": {}}
     async with serving(tmp_path, "modern") as (opened, client, _):
         answers = [
             await client.post(opened.url, **modern(method, about, **named))
@@ -47,8 +49,19 @@ async def test_what_is_asked_about_a_task_names_it_in_a_header(method: str, tmp_
         ]
 
     codes = [each.json()["error"]["code"] for each in answers]
-    assert codes == [HEADER_MISMATCH, HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY]
-    assert [each.status_code for each in answers] == [400, 400, 400]
+    assert codes == [HEADER_MISMATCH, HEADER_MISMATCH, METHOD_NOT_FOUND]
+    assert [each.status_code for each in answers] == [400, 400, 404]
+
+
+@pytest.mark.usefixtures("parser")
+async def test_blanks_around_what_a_header_says_are_no_part_of_it(tmp_path: Path) -> None:
+    async with wired.serving(tmp_path, "modern") as served:
+        head, body = served.wire.call()
+        name = b"mcp-name: one__plain"
+        answer = await served.wire.ask(head.replace(name, b"mcp-name: \t one__plain \t "), body)
+
+    assert name in head
+    assert answer.status == 200
 
 
 async def test_a_header_that_routes_is_there_once(tmp_path: Path) -> None:
