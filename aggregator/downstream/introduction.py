@@ -19,6 +19,7 @@ from aggregator.downstream.envelope import Envelope
 from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
 from aggregator.downstream.peer import Peer, describe
 from aggregator.downstream.questions import is_limited
+from aggregator.downstream.tasks import without_tasks
 from aggregator.downstream.transport import UndeliveredError
 
 PROBE_HEAD_START = 3.0
@@ -133,7 +134,7 @@ def _mutual(offered: object) -> list[str]:
 
 
 async def _initialize(exchange: Exchange, ours: Ourselves) -> Peer:
-    told = ours.capabilities()
+    told = without_tasks(ours.capabilities())
     result = await exchange.request(
         exchange.next_number(),
         "initialize",

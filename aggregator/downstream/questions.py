@@ -12,7 +12,7 @@ from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.basics.rate import Rate
 from aggregator.downstream.inflight import Caller, ClientCall, Notify, WithdrawnError
-from aggregator.downstream.tasks import TASKS
+from aggregator.downstream.tasks import without_tasks
 from aggregator.names import ServerName
 
 ELICITATION = "elicitation/create"
@@ -191,15 +191,13 @@ def declared(capabilities: JsonObject, era: Era) -> JsonObject:
 
     Who cannot ask for a task by itself has no use for the handle of one.
     """
+    if era == "handshake":
+        capabilities = without_tasks(capabilities)
     kept = {name: as_object(capabilities[name]) for name in EVERYTHING if name in capabilities}
     if "roots" in kept:
         # Where servers are shared, nobody could ask for the new ones outside of a call.
         kept["roots"] = {}
-    extensions = {
-        name: settings
-        for name, settings in as_object(capabilities.get("extensions")).items()
-        if name != TASKS or era == "modern"
-    }
+    extensions = as_object(capabilities.get("extensions"))
     return {**kept, "extensions": extensions} if extensions else kept
 
 

@@ -39,6 +39,17 @@ def has_tasks(capabilities: JsonObject) -> bool:
     return TASKS in as_object(capabilities.get("extensions"))
 
 
+def without_tasks(capabilities: JsonObject) -> JsonObject:
+    """Return what a client, or a server, has declared besides tasks."""
+    if not has_tasks(capabilities):
+        return capabilities
+    rest = {**capabilities, "extensions": {**as_object(capabilities["extensions"])}}
+    del rest["extensions"][TASKS]
+    if not rest["extensions"]:
+        del rest["extensions"]
+    return rest
+
+
 def offers_tasks(era: Era, capabilities: JsonObject) -> bool:
     """Whether a server may answer calls with tasks."""
     return era == "modern" and has_tasks(capabilities)

@@ -17,6 +17,8 @@ OURSELVES = "aggregator-cli"
 """The client that a person's commands are: what they do is no model's doing."""
 PAGE = "aggregator-page"
 """The client that the page of the HTTP door is, in a person's browser."""
+FINE = frozenset(("ok", "asks", "task", "cancelled"))
+"""Outcomes of calls in which nothing went wrong."""
 BY_HAND = frozenset((OURSELVES, PAGE))
 """Clients behind which there is a person, and no model that anything is saved for."""
 
@@ -89,7 +91,7 @@ class CallEnded(NamedTuple):
     @property
     def is_error(self) -> bool:
         """Whether somebody waited for an answer and got none that helps."""
-        return self.outcome not in ("ok", "asks", "cancelled")
+        return self.outcome not in FINE
 
 
 class Answer(NamedTuple):

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from aggregator.basics.json import is_plain_object, items
+from aggregator.records.events import FINE
 from aggregator.search.habits import Lesson
 
 REMEMBERED = 20
@@ -124,7 +125,7 @@ class _Call(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        return self.outcome not in ("ok", "asks", "cancelled")
+        return self.outcome not in FINE
 
 
 class _Query(NamedTuple):

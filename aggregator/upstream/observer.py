@@ -12,6 +12,7 @@ from aggregator.basics.clock import Clock, running_clock
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.questions import is_input_required
+from aggregator.downstream.tasks import is_task
 from aggregator.errors import ERROR_META, CallError
 from aggregator.names import ServerName
 from aggregator.records.events import (
@@ -204,6 +205,8 @@ def _short(text: str, redact: Callable[[], Redaction]) -> str:
 def _outcome(result: JsonObject) -> str:
     if is_input_required(result):
         return "asks"
+    if is_task(result):
+        return "task"
     if result.get("isError") is not True:
         return "ok"
     facts = _facts(result)

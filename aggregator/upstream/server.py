@@ -56,7 +56,7 @@ from aggregator.upstream.served import SERVED, is_well_formed
 from aggregator.upstream.stream_client import QUESTION
 from aggregator.upstream.stream_fast_path import Answers, Rest, Source, StreamFastPath
 from aggregator.upstream.subscriptions import Subscriptions
-from aggregator.upstream.tasks import Tasks
+from aggregator.upstream.tasks import Tasks, are_offered
 from aggregator.upstream.visitor import Visitor
 
 logger = logging.getLogger(__name__)
@@ -349,8 +349,7 @@ class Upstream(Server[Any]):
         now = self.fleet.profile_views.seen(profile, self.fleet.now)
         nobody = self._requesters.nobody(era, client, profile=profile)
         told = {**result, "instructions": listing.instructions_for(now, nobody)}
-        known = now.catalog.known.values()
-        if era == "modern" and any(each.offers.tasks for each in known):
+        if era == "modern" and are_offered(now):
             capabilities = as_object(result.get("capabilities"))
             tasks: JsonObject = {TASKS: {}}
             extensions = {**as_object(capabilities.get("extensions")), **tasks}

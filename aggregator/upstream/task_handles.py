@@ -1,4 +1,4 @@
-"""Ids of tasks as clients have them: each says whose a task is, and where, to nobody but us."""
+"""Ids of tasks as clients have them: each says whose a task is, and where it is worked on."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn

@@ -11,6 +11,7 @@ from aggregator.basics.json import JsonObject, is_plain_object
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.tasks import CANCEL, GET, ID, UPDATE
 from aggregator.errors import CallError, ElsewhereError, ServerLostError, ServerUnavailableError
+from aggregator.fleet.now import Now
 from aggregator.names import ToolName
 from aggregator.upstream.calls import learn_links
 from aggregator.upstream.forwarding import Forward, Forwarding
@@ -20,6 +21,11 @@ from aggregator.upstream.request import Request
 from aggregator.upstream.results.guard import Guard, limit_for
 from aggregator.upstream.rounds import with_labels
 from aggregator.upstream.task_handles import Handle
+
+
+def are_offered(now: Now) -> bool:
+    """Whether any server may answer calls with tasks."""
+    return any(each.offers.tasks for each in now.catalog.known.values())
 
 
 class Tasks:
@@ -60,7 +66,7 @@ class Tasks:
         return (await self._asked(CANCEL, request))[1]
 
     async def _asked(self, method: str, request: Request) -> tuple[Handle, dict[str, Any]]:
-        handle = self._forwarding.task_handles.opened(request.params, request.caller)
+        handle = self._opened(method, request)
         self._check(handle, request)
         own = {**request.params, ID: handle.task}
         forward = Forward(handle.server, method, own, handle.tool)
@@ -74,6 +80,19 @@ class Tasks:
         # Some servers say of the state of a task that it is one.
         result.pop("resultType", None)
         return handle, result
+
+    def _opened(self, method: str, request: Request) -> Handle:
+        """Return which task a client asks about.
+
+        Raises:
+            MCPError: It was not given that one, or nobody is given any.
+        """
+        try:
+            return self._forwarding.task_handles.opened(request.params, request.caller)
+        except MCPError as error:
+            if are_offered(request.now):
+                raise
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method) from error
 
     def _check(self, handle: Handle, request: Request) -> None:
         """See to it that a task can be here.
@@ -116,7 +135,7 @@ class Tasks:
         if not limit:
             return result
         called = replace(request, params={"name": handle.called})
-        return await self._guard.fitted(result, called, entry, limit)
+        return await self._guard.fitted(result, called, entry, limit, of=request.params[ID])
 
 
 def _reason(error: CallError) -> str:

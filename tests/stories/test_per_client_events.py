@@ -11,6 +11,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Idle
+from aggregator.downstream.tasks import TASKS
 from aggregator.downstream.transport import Transport
 from aggregator.fleet import client_processes
 from aggregator.names import ServerName
@@ -245,11 +246,15 @@ async def test_a_process_knows_what_its_own_client_can_be_asked() -> None:
         shared(pads) as upstream,
         raw_client(upstream, "handshake", ABLE) as one,
         raw_client(upstream, "handshake") as other,
+        raw_client(upstream, "modern", {"extensions": {TASKS: {}, "x/own": {"a": 1}}}) as third,
     ):
         able, unable = pads.made[await which(one)], pads.made[await which(other)]
+        modern = pads.made[await which(third)]
     assert able.client["capabilities"]["roots"] == {"listChanged": True}
     assert "roots" not in unable.client["capabilities"]
     assert types.ElicitationCapability.model_validate(able.client["capabilities"]["elicitation"])
+    # Its tasks nobody could ask about.
+    assert modern.client["capabilities"]["extensions"] == {"x/own": {"a": 1}}
 
 
 async def test_what_cannot_be_begun_cannot_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from aggregator.config import Settings
 from aggregator.downstream.tasks import LONGEST, TASKS
 from aggregator.downstream.transport import Transport
 from aggregator.names import ServerName
+from aggregator.records.events import CallEnded, Event
+from aggregator.upstream.results.telling import RESULT_META
 from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
 from tests.peers import ERAS, Era, Mortal, aggregating, configured, ready, until
@@ -79,10 +81,12 @@ class Digger(RawServer):
 
 async def test_a_task_is_followed_to_its_result() -> None:
     digger = Digger()
+    events: list[Event] = []
     async with aggregating({"peer": digger.connect}) as upstream:
         await ready(upstream)
         async with raw_client(upstream, "modern", CAN) as client:
-            handle = await client.request("tools/call", CALL)
+            with upstream.fleet.stream.heard_by(events.append):
+                handle = await client.request("tools/call", CALL)
             about: Json = {"taskId": handle["taskId"]}
             working = await client.request("tasks/get", about)
             digger.tasks["dig-0"] |= {"status": "input_required", "inputRequests": {"q": QUESTION}}
@@ -96,6 +100,8 @@ async def test_a_task_is_followed_to_its_result() -> None:
             over = await client.request("tasks/get", about)
             ended = await client.request("tasks/cancel", about)
 
+    (event,) = [each for each in events if isinstance(each, CallEnded)]
+    assert (event.outcome, event.is_error) == ("task", False)
     assert handle["resultType"] == "task"
     assert handle["taskId"] != "dig-0"
     assert {"status", "ttlMs", *TIMES} <= handle.keys()
@@ -123,11 +129,15 @@ async def test_a_task_is_made_through_a_tool_of_ours_and_counts_as_that_call() -
             }
             handle = await client.request("tools/call", through)
             digger.tasks["dig-0"] |= {"status": "completed", "result": many}
-            over = await client.request("tasks/get", {"taskId": handle["taskId"]})
+            about = {"taskId": handle["taskId"]}
+            first, again = [await client.request("tasks/get", about) for _ in range(2)]
+            (uri,) = {each["result"]["_meta"][RESULT_META]["uri"] for each in (first, again)}
+            whole = await client.request("resources/read", {"uri": uri})
 
-    text = over["result"]["content"][0]["text"]
+    text = first["result"]["content"][0]["text"]
     assert len(text) < 5000
-    assert "result:" in str(over["result"])
+    assert "result:" in str(first["result"])
+    assert whole["contents"][0]["text"] == "gold " * 5000
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -154,14 +164,20 @@ async def test_tasks_are_offered_only_where_a_server_has_them() -> None:
     digger, other, old = Digger(), RawServer("modern"), Digger()
     old.era = "handshake"
     offered: list[bool] = []
+    codes: list[int] = []
     for servers in ([digger], [other], [old], [other, digger]):
         named = {f"s{number}": each.connect for number, each in enumerate(servers)}
         async with aggregating(named) as upstream:
             await ready(upstream)
             async with raw_client(upstream, "modern", CAN) as client:
                 offered.append(TASKS in client.server["capabilities"].get("extensions", {}))
+                with pytest.raises(MCPError) as refused:
+                    await client.request("tasks/get", {"taskId": "dig-0"})
+                codes.append(refused.value.error.code)
 
     assert offered == [True, False, False, True]
+    known, unknown = types.INVALID_PARAMS, types.METHOD_NOT_FOUND
+    assert codes == [known, unknown, unknown, known]
 
 
 async def test_a_task_belongs_to_the_client_that_made_it() -> None:

@@ -62,14 +62,23 @@ class Guard:
         self._kept = results
 
     async def fitted(
-        self, result: dict[str, Any], request: Request, entry: ToolEntry | None, limit: int
+        self,
+        result: dict[str, Any],
+        request: Request,
+        entry: ToolEntry | None,
+        limit: int,
+        *,
+        of: str = "",
     ) -> dict[str, Any]:
-        """Return a result if it costs no more than it may, and else what is to be shown of it."""
+        """Return a result if it costs no more than it may, and else what is to be shown of it.
+
+        What is asked for again is kept once: by the secret that it is asked for with.
+        """
         if fits(result, request, entry, limit):
             return result
         blocks, structured = items(result.get("content")), result.get("structuredContent")
         stays = structured is not None and _must_stay(result, request, entry)
-        name = self._kept.new_name()
+        name = self._kept.new_name(of)
         kept = await _kept(name, blocks, None if stays else structured, entry)
         kept = replace(kept, config=request.now.config, ratio=_ratio(request, entry))
         return await self._shown(result, kept, request, limit, stays=stays)

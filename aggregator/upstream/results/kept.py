@@ -5,7 +5,9 @@ They are kept in memory alone: nothing is left of them when their client leaves,
 
 import re
 import secrets
+from base64 import urlsafe_b64encode
 from collections.abc import Hashable
+from hashlib import sha256
 
 import anyio
 
@@ -75,9 +77,12 @@ class KeptResults:
     def __len__(self) -> int:
         return len(self._read)
 
-    def new_name(self) -> str:
-        """Return a name for a result that nobody can guess."""
+    def new_name(self, of: str = "") -> str:
+        """Return a name for a result that nobody can guess, the same one for the same secret."""
         chance = secrets.token_urlsafe(NAME_BYTES)
+        if of:
+            digest = sha256(of.encode()).digest()[:NAME_BYTES]
+            chance = urlsafe_b64encode(digest).decode()
         return f"{chance}~{self._place}" if self._place else chance
 
     def elsewhere(self, name: str) -> str | None:
@@ -89,6 +94,8 @@ class KeptResults:
         """Keep a result for one client, unless it is too large to be kept at all."""
         if kept.weight > MAX_BYTES:
             return False
+        if kept.name in self._of.get(owner, ()):
+            self._drop(owner, kept.name)
         own = self._of.setdefault(owner, {})
         own[kept.name] = kept
         self._read[kept.name] = anyio.current_time(), owner

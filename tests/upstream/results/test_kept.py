@@ -32,6 +32,18 @@ async def test_only_who_was_given_a_result_finds_it() -> None:
     assert results.find("anna", "one") is not None
 
 
+async def test_what_is_kept_anew_takes_the_place_of_what_was() -> None:
+    results = KeptResults()
+    name = results.new_name("a secret")
+    for characters in (5_000, 10, 20):
+        assert results.new_name("a secret") == name
+        results.keep("anna", kept(name, characters))
+
+    assert len(results) == 1
+    assert results.weight == kept(name, 20).weight
+    assert results.new_name("another") != name
+
+
 async def test_the_longest_unread_makes_room() -> None:
     results = KeptResults()
     for number in range(MAX_RESULTS):

@@ -7,7 +7,7 @@ import { clock, counted, duration, number, pretty } from "../words.js";
 
 const KINDS = [["all", "All"], ["calls", "Calls"], ["searches", "Searches"], ["states", "States"]];
 const OF = { began: "calls", ended: "calls", search: "searches", list: "lists", state: "states", login: "states" };
-const GOOD = new Set(["ok", "asks"]);
+const GOOD = new Set(["ok", "asks", "task"]);
 const OURS = { "aggregator-page": "this page", "aggregator-cli": "a command" };
 
 export function makeActivity(panel) {
