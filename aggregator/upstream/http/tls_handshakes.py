@@ -62,19 +62,18 @@ class Waiting:
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the loop has it
         """Count it as unauthenticated, and shake hands."""
-        peer = transport.get_extra_info("peername")
-        try:
-            connection = socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
-        except OSError:
-            # It has gone, or there are too many.
-            peer = None
+        peer, connection = transport.get_extra_info("peername"), _taken(transport)
         transport.abort()
-        if peer is not None:
-            # As uvicorn names it, which leaves out what else an IPv6 address has.
-            address: Address = (peer[0], peer[1])
-            scope = anyio.CancelScope()
-            self._handshakes.among.admit(address, scope.cancel)
-            self._handshakes.group.start_soon(self._shake_hands, connection, address, scope)
+        if connection is None:
+            return
+        if peer is None:
+            connection.close()
+            return
+        # As uvicorn names it, which leaves out what else an IPv6 address has.
+        address: Address = (peer[0], peer[1])
+        scope = anyio.CancelScope()
+        self._handshakes.among.admit(address, scope.cancel)
+        self._handshakes.group.start_soon(self._shake_hands, connection, address, scope)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Do nothing: it has been taken out of those hands."""
@@ -104,3 +103,11 @@ class Waiting:
         finally:
             if not is_in:
                 connection.close()
+
+
+def _taken(transport: Any) -> socket | None:  # noqa: ANN401 - as the loop has it
+    """Return a connection with a descriptor of its own, if it is there and one can be had."""
+    try:
+        return socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+    except OSError:
+        return None
