@@ -128,6 +128,10 @@ class Need:
         """Have it be of use for so long, though nobody waits for it."""
         self._held[what] = self._clock() + seconds
 
+    def held_until(self, what: str) -> float:
+        """Return until when it is of use for this."""
+        return self._held.get(what, self._last)
+
     def let_go(self, what: str) -> None:
         """Have it be of use for this no longer."""
         if self._held.pop(what, None) is not None:

@@ -1,6 +1,7 @@
 """What clients ask of one server: a free place, a deadline, and how the server stood up to it."""
 
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any
 
 import anyio
@@ -19,7 +20,7 @@ from aggregator.downstream.need import Need
 from aggregator.downstream.questions import Questions
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.status import ServerStatus
-from aggregator.downstream.tasks import OpenTasks, is_task
+from aggregator.downstream.tasks import OpenTasks
 from aggregator.downstream.transport import NotSentError, UndeliveredError
 from aggregator.errors import (
     BusyError,
@@ -28,6 +29,8 @@ from aggregator.errors import (
     ServerUnavailableError,
     WrongEraError,
 )
+
+HOME_DIGITS = 16
 
 TIMEOUTS_TOLERATED = 3
 """Calls in a row that may time out before the server is taken to be stuck."""
@@ -60,7 +63,7 @@ class Requests:
         """What of the arguments of calls is repeated in headers."""
         self.deadlines = Deadlines()
         """When they have taken too long; somebody has to run it."""
-        self._tasks = OpenTasks(need)
+        self.tasks = OpenTasks(need)
         self._timeouts = 0
         self._answered = 0
         self._is_outdated = False
@@ -82,7 +85,16 @@ class Requests:
     def close(self) -> None:
         """Send no more: who asks from here on has to wait."""
         self.link = None
-        self._tasks.clear()
+        self.tasks.clear()
+
+    def home(self, link: Link | None) -> str:
+        """Return what tells where tasks are worked on from all else that has the server's name.
+
+        A process has its own, which end with it; of an address we only know what it is.
+        """
+        if self._server.type == "stdio":
+            return "" if link is None else link.run
+        return sha256(str(self._server.url).encode()).hexdigest()[:HOME_DIGITS]
 
     def can_begin(self, caller: Caller) -> bool:
         """Whether a client's request can be sent without a wait, for all that is known here."""
@@ -191,11 +203,11 @@ class Requests:
                     finally:
                         self._slots.give_back(caller.party)
                 result = self._took(link, result)
-                self._tasks.told(method, params, result)
+                self.tasks.told(method, params, result)
                 return result
         except REQUEST_FAILURES as error:
             if isinstance(error, MCPError):
-                self._tasks.refused(method, params, error.code)
+                self.tasks.refused(method, params, error.code)
             await self._explain(error, link, caller)
             raise
         finally:
@@ -211,8 +223,6 @@ class Requests:
         self._timeouts = 0
         self._check_era(link, result)
         self._answered += 1
-        if is_task(result) and link is self.link:
-            self._tasks.begin(result)
         return result
 
     async def _explain(self, error: Exception, link: Link, caller: Caller) -> None:

@@ -98,11 +98,6 @@ class Downstream:
         return link.transport.noise_count if link else 0
 
     @property
-    def link_run(self) -> str:
-        """What tells the connection to it from those before and after it; nothing without one."""
-        return "" if self._requests.link is None else self._requests.link.run
-
-    @property
     def offered(self) -> Ready | None:
         """What it offers, or did when that was last known."""
         return self._status.ready

@@ -5,6 +5,7 @@ from time to time. What is said here of tasks is about those of the modern era a
 """
 
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
 
 import mcp_types as types
@@ -26,7 +27,8 @@ OVER = frozenset(("completed", "failed", "cancelled"))
 LONGEST = 24 * 3600.0
 """Seconds for which a server is kept for a task of which nobody asks anything."""
 MAX_HELD = 1000
-"""Tasks for which a server is kept; of more than that, the oldest are not counted."""
+"""Tasks for which a server is kept; of more than that, those that live shortest do not count."""
+MARK_BYTES = 4
 
 
 def is_task(result: JsonObject) -> bool:
@@ -56,23 +58,39 @@ def offers_tasks(era: Era, capabilities: JsonObject) -> bool:
 
 
 class OpenTasks:
-    """The tasks that one process of a server works on, which would end with it."""
+    """The tasks that a server works on as far as is known here, and for which it is kept."""
 
     def __init__(self, need: Need) -> None:
         self._need = need
-        self._held: dict[str, None] = {}
+        self._marks: dict[str, str] = {}
 
-    def begin(self, handle: JsonObject) -> None:
-        """Take note of a task that a server has answered with."""
-        self._hold(handle.get(ID), handle)
+    def begin(self, task: str, told: JsonObject) -> str:
+        """Take note of a task that a client was given; return what tells it from its namesakes.
+
+        A server may call two tasks the same, one after the other: when it was started anew, say.
+        """
+        self._marks.pop(task, None)
+        mark = self._marks[task] = token_hex(MARK_BYTES)
+        self._hold(task, told)
+        if len(self._marks) > MAX_HELD:
+            self._let_go(min(self._marks, key=self._need.held_until))
+        return mark
+
+    def is_another(self, task: str, mark: str) -> bool:
+        """Whether a task of this name is known, and another than the one that was marked so."""
+        return self._marks.get(task, mark) != mark
 
     def told(self, method: str, params: Mapping[str, Any], result: JsonObject) -> None:
         """Take note of what a server says of a task, if it was asked about one."""
-        if method == GET and result.get("status") not in OVER:
-            self._hold(params.get(ID), result)
-        elif method in (GET, CANCEL):
-            # Of one that is to end its client need not ask again.
-            self._let_go(params.get(ID))
+        task = params.get(ID)
+        if method not in (GET, CANCEL) or not isinstance(task, str) or task not in self._marks:
+            return
+        status: object = result.get("status")
+        # Of one that is to end its client need not ask again.
+        if method == CANCEL or (isinstance(status, str) and status in OVER):
+            self._let_go(task)
+        else:
+            self._hold(task, result)
 
     def refused(self, method: str, params: Mapping[str, Any], code: int) -> None:
         """Take note that a server knows nothing of a task."""
@@ -80,16 +98,11 @@ class OpenTasks:
             self._let_go(params.get(ID))
 
     def clear(self) -> None:
-        """Count no task any more: the process has ended."""
-        for each in list(self._held):
-            self._let_go(each)
+        """Keep it for no task any more: the connection has ended."""
+        for each in list(self._marks):
+            self._need.let_go(each)
 
-    def _hold(self, task: object, told: JsonObject) -> None:
-        if not isinstance(task, str):
-            return
-        self._held[task] = None
-        if len(self._held) > MAX_HELD:
-            self._let_go(next(iter(self._held)))
+    def _hold(self, task: str, told: JsonObject) -> None:
         milliseconds: object = told.get("ttlMs")
         seconds = LONGEST
         if isinstance(milliseconds, int | float) and 0 <= milliseconds < LONGEST * 1000:
@@ -97,9 +110,8 @@ class OpenTasks:
         self._need.hold(task, seconds)
 
     def _let_go(self, task: object) -> None:
-        if isinstance(task, str) and task in self._held:
-            del self._held[task]
+        if isinstance(task, str) and self._marks.pop(task, None) is not None:
             self._need.let_go(task)
 
     def __repr__(self) -> str:
-        return f"<OpenTasks {len(self._held)}>"
+        return f"<OpenTasks {len(self._marks)}>"

@@ -12,6 +12,7 @@ from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.catalog import Ready, ServerState
 from aggregator.downstream.inflight import Caller
+from aggregator.downstream.link import Link
 from aggregator.downstream.questions import (
     is_input_required,
     refusal_labelled,
@@ -20,7 +21,7 @@ from aggregator.downstream.questions import (
 from aggregator.downstream.requests import Requests
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.server import Downstream
-from aggregator.downstream.tasks import ID, METHODS, is_task
+from aggregator.downstream.tasks import METHODS, is_task
 from aggregator.errors import CallError, ElsewhereError
 from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.fleet import Fleet
@@ -36,7 +37,7 @@ from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
 from aggregator.upstream.seal import Binding, ForeignStateError
-from aggregator.upstream.task_handles import Handle, TaskHandles
+from aggregator.upstream.task_handles import Handle, TaskHandles, checked
 from aggregator.upstream.tracing import forwarding
 
 RESOURCE_NOT_FOUND = -32002
@@ -98,9 +99,22 @@ class Forwarding:
             for name in own
         }
 
-    def run(self, server: ServerName, request: Request) -> str:
-        """Return what tells a server's connection from those before, as one client has it."""
-        return self._fleet.server(server, request.resident).link_run
+    def requests(self, server: ServerName, request: Request) -> Requests:
+        """Return the way to a server, as one client has it.
+
+        Raises:
+            ServerUnavailableError: It is no longer there.
+        """
+        return self._fleet.server(server, request.resident).requests
+
+    async def until_ready(self, server: ServerName, request: Request) -> Request:
+        """Return a request as it is once a server is there.
+
+        Raises:
+            CallError: It did not become ready.
+        """
+        await self._fleet.until_ready(server, request.resident)
+        return request.at(self._fleet.now)
 
     async def until_own(self, server: ServerName, request: Request) -> None:
         """Begin a client's own process of a server, if every client has its own.
@@ -158,9 +172,9 @@ class Forwarding:
             elif "ticket" in (state := self._opened(params, binding)):
                 result = await self._resume(state, params, caller, binding)
             elif is_modern:
-                passed, run = _with_state(params, state), server.link_run
+                passed, link = _with_state(params, state), server.requests.link
                 result = await server.request(forward.method, passed, caller)
-                return stripped(self._passed(result, forward, request, run))
+                return stripped(self._passed(result, forward, request, server.requests, link))
             else:
                 result = await self._park(server, forward, params, caller)
             return stripped(_without_task(result))
@@ -208,7 +222,8 @@ class Forwarding:
             result = await begun.requests.finish(begun.sent)
             if caller.era == "handshake":
                 return stripped(_without_task(result))
-            return stripped(self._passed(result, forward, request, begun.sent.link.run))
+            requests, link = begun.requests, begun.sent.link
+            return stripped(self._passed(result, forward, request, requests, link))
         except MCPError as error:
             raise _translated(refusal_labelled(forward.server, error), caller) from error
 
@@ -231,22 +246,17 @@ class Forwarding:
             MCPError: The request could not be completed.
         """
         try:
-            return await self.send_when_ready(forward, request)
+            return await self.send(forward, await self.until_ready(forward.server, request))
         except CallError as error:
             raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
-    async def send_when_ready(self, forward: Forward, request: Request) -> dict[str, Any]:
-        """Send a request on once its server is there.
-
-        Raises:
-            CallError: The request could not be completed.
-            MCPError: The server answered with an error of its own.
-        """
-        await self._fleet.until_ready(forward.server, request.resident)
-        return await self.send(forward, request.at(self._fleet.now))
-
     def _passed(
-        self, result: dict[str, Any], forward: Forward, request: Request, run: str
+        self,
+        result: dict[str, Any],
+        forward: Forward,
+        request: Request,
+        requests: Requests,
+        link: Link | None,
     ) -> dict[str, Any]:
         """Return a result of the modern era, with an id of ours if it is the handle of a task.
 
@@ -257,10 +267,16 @@ class Forwarding:
         """
         caller = request.caller
         if is_task(result) and forward.method == "tools/call":
-            called, task = str(request.params["name"]), result.get(ID)
-            own = task if isinstance(task, str) else ""
-            place = self._replica.name
-            handle = Handle(forward.server, own, forward.subject, called, run, place)
+            task = checked(result, forward.server, caller)
+            handle = Handle(
+                forward.server,
+                task,
+                forward.subject,
+                str(request.params["name"]),
+                requests.home(link),
+                requests.tasks.begin(task, result),
+                self._replica.name,
+            )
             return self.task_handles.given(result, handle, caller)
         if is_task(result) and forward.method not in METHODS:
             return _without_task(result)

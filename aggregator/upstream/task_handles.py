@@ -1,5 +1,6 @@
 """Ids of tasks as clients have them: each says whose a task is, and where it is worked on."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,8 +14,8 @@ from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.seal import Binding, ForeignStateError
 
-MAX_OWN = 1024
-"""Characters that a server's own id of a task may have: ours goes into a header."""
+MAX_OWN = 2048
+"""Characters of JSON that a server's own id of a task may take: ours goes into a header."""
 MAX_GIVEN = 8 * 1024
 """Characters of an id that are looked at."""
 
@@ -29,8 +30,10 @@ class Handle(NamedTuple):
     """The tool that was called, by the name that clients know."""
     called: str
     """What the client has called: that tool, or one of ours."""
-    run: str
-    """The connection on which the server was asked."""
+    home: str
+    """The process that works on it, or the address of one."""
+    mark: str
+    """What tells it from others that its server calls the same."""
     place: str
     """The replica that asked it."""
 
@@ -42,23 +45,7 @@ class TaskHandles:
         self._sealer = replica.sealer
 
     def given(self, result: JsonObject, handle: Handle, caller: ContextCaller) -> dict[str, Any]:
-        """Return the handle that a server has answered with as its client is given it.
-
-        Raises:
-            MCPError: It can be of no use.
-        """
-        if not has_tasks(caller.capabilities):
-            raise MCPError(
-                types.INTERNAL_ERROR,
-                f"The server `{handle.server}` answered with a task, which this client did not "
-                "say it can follow; the tool may have taken effect",
-            )
-        if not 0 < len(handle.task) <= MAX_OWN:
-            raise MCPError(
-                types.INTERNAL_ERROR,
-                f"The server `{handle.server}` answered with a task, and its `{ID}` is none: it "
-                f"must be a string of 1 to {MAX_OWN:,} characters",
-            )
+        """Return the handle that a server has answered with as its client is given it."""
         sealed = self._sealer.seal(handle._asdict(), _binding(caller), is_lasting=True)
         return {**result, ID: sealed}
 
@@ -76,12 +63,35 @@ class TaskHandles:
         try:
             # More than that is none of ours.
             return Handle(**self._sealer.open(given[:MAX_GIVEN], _binding(caller)))
-        except ForeignStateError:
+        except (ForeignStateError, TypeError):
+            # Another version of ours may say something else in it.
             raise MCPError(
                 types.INVALID_PARAMS,
                 "There is no such task: this client was not given that id, or the aggregator was "
                 "started anew since",
             ) from None
+
+
+def checked(result: JsonObject, server: ServerName, caller: ContextCaller) -> str:
+    """Return what a server calls the task that it has answered with.
+
+    Raises:
+        MCPError: It can be of no use to the client.
+    """
+    if not has_tasks(caller.capabilities):
+        raise MCPError(
+            types.INTERNAL_ERROR,
+            f"The server `{server}` answered with a task, which this client did not say it can "
+            "follow; the tool may have taken effect",
+        )
+    task = result.get(ID)
+    if isinstance(task, str) and 0 < len(task) <= MAX_OWN and len(json.dumps(task)) <= MAX_OWN + 2:
+        return task
+    raise MCPError(
+        types.INTERNAL_ERROR,
+        f"The server `{server}` answered with a task whose `{ID}` is of no use: it must be a "
+        f"string of 1 to {MAX_OWN:,} characters as JSON writes them",
+    )
 
 
 def refuse_undeclared() -> NoReturn:

@@ -9,8 +9,17 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.json import JsonObject, is_plain_object
 from aggregator.catalog import ToolEntry
+from aggregator.downstream.questions import refusal_labelled
 from aggregator.downstream.tasks import CANCEL, GET, ID, UPDATE
-from aggregator.errors import CallError, ElsewhereError, ServerLostError, ServerUnavailableError
+from aggregator.errors import (
+    BusyError,
+    CallError,
+    CallTimeoutError,
+    ElsewhereError,
+    ServerLostError,
+    ServerUnavailableError,
+    TurnedAwayError,
+)
 from aggregator.fleet.now import Now
 from aggregator.names import ToolName
 from aggregator.upstream.calls import learn_links
@@ -19,8 +28,12 @@ from aggregator.upstream.hop import own_meta
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.results.guard import Guard, limit_for
+from aggregator.upstream.results.sources import has_tool
 from aggregator.upstream.rounds import with_labels
 from aggregator.upstream.task_handles import Handle
+
+_OF_CALLS = ("resultType", "requestState")
+"""What says of the answer to a call that it is none yet; some servers say so of a task's state."""
 
 
 def are_offered(now: Now) -> bool:
@@ -44,8 +57,11 @@ class Tasks:
         """
         handle, result = await self._asked(GET, request)
         told = with_labels({**result, ID: request.params[ID]}, handle.server)
-        inner = told.get("result")
-        if is_plain_object(inner):
+        for key in _OF_CALLS:
+            told.pop(key, None)
+        if is_plain_object(error := told.get("error")):
+            told["error"] = _labelled(error, handle)
+        if is_plain_object(inner := told.get("result")):
             told["result"] = await self._shown(inner, handle, request)
         return told
 
@@ -55,7 +71,7 @@ class Tasks:
         Raises:
             MCPError: There is no such task, or its server refuses.
         """
-        return (await self._asked(UPDATE, request))[1]
+        return _acknowledged((await self._asked(UPDATE, request))[1])
 
     async def cancel(self, request: Request) -> dict[str, Any]:
         """Answer `tasks/cancel`.
@@ -63,23 +79,20 @@ class Tasks:
         Raises:
             MCPError: There is no such task, or its server refuses.
         """
-        return (await self._asked(CANCEL, request))[1]
+        return _acknowledged((await self._asked(CANCEL, request))[1])
 
     async def _asked(self, method: str, request: Request) -> tuple[Handle, dict[str, Any]]:
         handle = self._opened(method, request)
-        self._check(handle, request)
-        own = {**request.params, ID: handle.task}
-        forward = Forward(handle.server, method, own, handle.tool)
         try:
-            result = await self._forwarding.send_when_ready(forward, request)
+            request = await self._until_there(handle, request)
+            self._check(method, handle, request)
+            own = {**request.params, ID: handle.task}
+            forward = Forward(handle.server, method, own, handle.tool)
+            # Between this and what was checked nobody else has a turn.
+            return handle, await self._forwarding.send(forward, request)
         except CallError as error:
             said = f"Nothing can be found out about the task now, ask again later: {_reason(error)}"
             raise MCPError(types.INTERNAL_ERROR, said) from error
-        except MCPError as error:
-            raise self._explained(error, handle, request) from error
-        # Some servers say of the state of a task that it is one.
-        result.pop("resultType", None)
-        return handle, result
 
     def _opened(self, method: str, request: Request) -> Handle:
         """Return which task a client asks about.
@@ -94,34 +107,46 @@ class Tasks:
                 raise
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method) from error
 
-    def _check(self, handle: Handle, request: Request) -> None:
-        """See to it that a task can be here.
+    async def _until_there(self, handle: Handle, request: Request) -> Request:
+        """Return a request as it is once the server of a task can be asked.
 
         Raises:
-            ElsewhereError: It is in a process of another replica's.
-            MCPError: Its server is not there any more.
+            CallError: It cannot.
+            ElsewhereError: The task is in a process of another replica's.
+            MCPError: It is gone.
         """
-        server = request.now.config.enabled.get(handle.server)
-        if server is None or handle.server not in request.now.catalog.servers:
+        name = handle.server
+        server = request.now.config.enabled.get(name)
+        if server is None or name not in request.now.catalog.servers:
+            raise _gone(f"with its server `{name}`, which is not configured any more")
+        if server.type != "stdio":
+            return await self._forwarding.until_ready(name, request)
+        if handle.place != self._replica.name:
+            raise ElsewhereError("this task", handle.place)
+        # A process that is started for this would not know it.
+        return request
+
+    def _check(self, method: str, handle: Handle, request: Request) -> None:
+        """See to it that a task is where it was, and that its client may still ask about it.
+
+        Raises:
+            MCPError: It is gone, or not for this client any more.
+        """
+        name, tool = handle.server, ToolName(handle.tool)
+        try:
+            requests = self._forwarding.requests(name, request)
+        except ServerUnavailableError:
+            raise _gone(f"with the process of its server `{name}`") from None
+        if requests.home(requests.link) != handle.home:
+            raise _gone(f"since its server `{name}` was started anew, or is another one now")
+        if requests.tasks.is_another(handle.task, handle.mark):
+            raise _gone(f"since its server `{name}` has begun another of the same name")
+        if method != CANCEL and not has_tool(tool, name, request.now):
             raise MCPError(
                 types.INVALID_PARAMS,
-                f"The task is gone with its server `{handle.server}`, which is not configured any "
-                "more",
+                f"The task is of the tool `{tool}`, which is not offered any more; it can only be "
+                "cancelled",
             )
-        if server.type == "stdio" and handle.place != self._replica.name:
-            raise ElsewhereError("this task", handle.place)
-
-    def _explained(self, error: MCPError, handle: Handle, request: Request) -> MCPError:
-        """Say why a server does not know a task, if it is not the one that was asked then."""
-        is_unknown = error.code == types.INVALID_PARAMS
-        if not is_unknown or self._forwarding.run(handle.server, request) == handle.run:
-            return error
-        return MCPError(
-            error.code,
-            f"The task is gone: its server `{handle.server}` was started or connected anew since "
-            f"it began, and answers: {error.message}",
-            error.data,
-        )
 
     async def _shown(
         self, result: dict[str, Any], handle: Handle, request: Request
@@ -131,22 +156,53 @@ class Tasks:
         entry = request.now.catalog.entries.get(name) or ToolEntry(name, handle.server, {})
         learn_links(result, entry, request)
         limit = limit_for(request)
-        result = _stripped(result)
+        result = _final(result)
         if not limit:
             return result
         called = replace(request, params={"name": handle.called})
         return await self._guard.fitted(result, called, entry, limit, of=request.params[ID])
 
 
+def _gone(why: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"The task is gone {why}")
+
+
 def _reason(error: CallError) -> str:
     """Say why a request was not answered, of which nobody means that a tool should have run."""
-    if isinstance(error, ServerUnavailableError | ServerLostError):
-        return f"the server `{error.server}` is not connected: {error.reason or 'it is starting'}"
-    return str(error)
+    match error:
+        case ServerUnavailableError() | ServerLostError():
+            reason = error.reason or "it is starting"
+            return f"the server `{error.server}` is not connected: {reason}"
+        case TurnedAwayError():
+            return f"the server `{error.server}` did not take the request: {error.reason}"
+        case CallTimeoutError():
+            return f"the server `{error.server}` did not answer within {error.seconds:g} s"
+        case BusyError():
+            return f"the server `{error.server}` is busy"
+        case _:
+            return str(error)
 
 
-def _stripped(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what belongs to the server's hop."""
-    rest: JsonObject = {key: value for key, value in result.items() if key != "_meta"}
+def _labelled(error: JsonObject, handle: Handle) -> JsonObject:
+    """Say of what a task asks by its failure which server asks."""
+    code: object = error.get("code")
+    if not isinstance(code, int):
+        return error
+    told = refusal_labelled(handle.server, MCPError(code, "", error.get("data")))
+    return error if told.error.data is None else {**error, "data": told.error.data}
+
+
+def _acknowledged(result: JsonObject) -> dict[str, Any]:
+    """Return an answer in which nothing is to be said."""
     meta = own_meta(result)
-    return {**rest, "_meta": meta} if meta else dict(rest)
+    return {"_meta": meta} if meta else {}
+
+
+def _final(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what belongs to the server's hop, and what nobody could answer any more."""
+    left_out = ("_meta", "inputRequests", *_OF_CALLS)
+    rest = {key: value for key, value in result.items() if key not in left_out}
+    if result.get("resultType") == "complete":
+        rest["resultType"] = "complete"
+    meta = own_meta(result)
+    return {**rest, "_meta": meta} if meta else rest

@@ -1,7 +1,5 @@
 """Tasks pass: a client follows what a server goes on working on, and nobody else can."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -9,74 +7,21 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from aggregator.catalog import Idle
 from aggregator.config import Settings
-from aggregator.downstream.tasks import LONGEST, TASKS
-from aggregator.downstream.transport import Transport
-from aggregator.names import ServerName
+from aggregator.downstream.tasks import TASKS
 from aggregator.records.events import CallEnded, Event
 from aggregator.upstream.results.telling import RESULT_META
-from aggregator.upstream.server import Upstream
 from aggregator.upstream.visitor import Visitor
-from tests.peers import ERAS, Era, Mortal, aggregating, configured, ready, until
-from tests.raw import FULL_CAPABILITIES, Dispatch, Json, RawServer, raw_client
+from tests.peers import ERAS, Era, aggregating, ready
+from tests.raw import Dispatch, Json, RawServer, raw_client
+from tests.upstream.digger import CALL, CAN, QUESTION, TIMES, Digger, asked
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
-
-CAN: Json = {"extensions": {TASKS: {}}}
-CALL: Json = {"name": "peer__dig", "arguments": {"deep": 1}}
-QUESTION: Json = {"method": "elicitation/create", "params": {"message": "Deeper?"}}
-TIMES: Json = {"createdAt": "2026-11-19T00:00:00Z", "lastUpdatedAt": "2026-11-19T00:00:00Z"}
 
 
 @pytest.fixture
 def anyio_backend(virtual_time: object) -> object:
     return virtual_time
-
-
-class Digger(RawServer):
-    """A modern server that makes a task of each call whose client can follow it."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__("modern")
-        self.capabilities = {**FULL_CAPABILITIES, **CAN}
-        self.tasks: dict[str, Json] = {}
-        self.ttl: object = options.get("ttl", 60_000)
-        self.own_id: object = options.get("own_id", "")
-        self.tool("dig", self._dig)
-        self.handlers["prompts/get"] = self._dig
-        self.handlers["tasks/get"] = self._get
-        self.handlers["tasks/update"] = self._update
-        self.handlers["tasks/cancel"] = self._cancel
-
-    def asked_about(self) -> list[tuple[str, str]]:
-        """Return what was asked about tasks, and by which id."""
-        return [(each, params["taskId"]) for each, params in self.received if "tasks/" in each]
-
-    async def _dig(self, _context: Dispatch, params: Json) -> Json:
-        can = params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
-        if TASKS not in can.get("extensions", {}):
-            return {"content": [{"type": "text", "text": "dug at once"}]}
-        task = self.own_id or f"dig-{len(self.tasks)}"
-        self.tasks[str(task)] = {"status": "working", "ttlMs": self.ttl, **TIMES}
-        return {"resultType": "task", "taskId": task, **self.tasks[str(task)]}
-
-    async def _get(self, _context: Dispatch, params: Json) -> Json:
-        task = self._task(params)
-        return {"taskId": params["taskId"], **task, "pollIntervalMs": 50}
-
-    async def _update(self, _context: Dispatch, params: Json) -> Json:
-        self._task(params)["answers"] = params["inputResponses"]
-        return {}
-
-    async def _cancel(self, _context: Dispatch, params: Json) -> Json:
-        self._task(params)["status"] = "cancelled"
-        return {}
-
-    def _task(self, params: Json) -> Json:
-        if params["taskId"] not in self.tasks:
-            raise MCPError(types.INVALID_PARAMS, "Task not found")
-        return self.tasks[params["taskId"]]
 
 
 async def test_a_task_is_followed_to_its_result() -> None:
@@ -198,7 +143,7 @@ async def test_a_task_belongs_to_the_client_that_made_it() -> None:
     assert digger.asked_about() == []
 
 
-@pytest.mark.parametrize("own_id", [7, None, {"a": 1}, "x" * 2000])
+@pytest.mark.parametrize("own_id", [7, None, {"a": 1}, "x" * 2049, "é" * 400])
 async def test_a_task_without_a_usable_id_is_an_error_of_its_server(own_id: object) -> None:
     digger = Digger(own_id=own_id)
     if own_id is None:
@@ -206,7 +151,7 @@ async def test_a_task_without_a_usable_id_is_an_error_of_its_server(own_id: obje
     async with aggregating({"peer": digger.connect}) as upstream:
         await ready(upstream)
         async with raw_client(upstream, "modern", CAN) as client:
-            with pytest.raises(MCPError, match="`taskId` is none"):
+            with pytest.raises(MCPError, match="`taskId` is of no use"):
                 await client.request("tools/call", CALL)
 
 
@@ -231,114 +176,76 @@ async def _unasked(_context: Dispatch, _params: Json) -> Json:
     return {"resultType": "task", "taskId": "t", "status": "working"}
 
 
-async def test_a_task_that_went_with_its_server_is_said_to_be_gone() -> None:
+NOTHING: list[Any] = [[], {}, 7, "x", None]
+ODD: list[Json] = [
+    *({key: each} for key in ("status", "ttlMs", "result", "error", "_meta") for each in NOTHING),
+    {"ttlMs": -1},
+    {"ttlMs": 1e308},
+    {"inputRequests": {"q": []}},
+    {"inputRequests": {"q": {"params": []}}},
+    {"result": {"content": [1, None]}},
+    {"error": {"code": []}},
+    {"error": {"code": -32042, "data": []}},
+    {"taskId": []},
+    {"resultType": []},
+]
+
+
+async def test_what_has_no_form_is_passed_on_and_breaks_nothing() -> None:
     digger = Digger()
-    way = Mortal(digger.connect)
-    async with aggregating({"peer": way}) as upstream:
+    about: Json = {}
+
+    async def tell(_context: Dispatch, _params: Json) -> Json:
+        return {"status": "working", **about}
+
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        digger.handlers[method] = tell
+    async with aggregating({"peer": digger.connect}) as upstream:
         await ready(upstream)
         async with raw_client(upstream, "modern", CAN) as client:
-            handle = await client.request("tools/call", CALL)
-            about = {"taskId": handle["taskId"]}
-            await client.request("tasks/get", about)
-            digger.tasks.clear()
-            way.cut()
-            await anyio.sleep(5)
-            with pytest.raises(MCPError) as gone:
-                await client.request("tasks/get", about)
-            new = await client.request("tools/call", CALL)
-            await client.request("tasks/get", {"taskId": new["taskId"]})
-            digger.tasks.clear()
-            with pytest.raises(MCPError) as unknown:
-                await client.request("tasks/get", {"taskId": new["taskId"]})
-
-    assert gone.value.error.code == unknown.value.error.code == types.INVALID_PARAMS
-    assert "`peer` was started or connected anew" in gone.value.error.message
-    assert unknown.value.error.message == "Task not found"
+            task = (await client.request("tools/call", CALL))["taskId"]
+            for each in ODD:
+                about = each
+                told = await asked(client, task)
+                assert [isinstance(answer, dict) for answer in told] == [True] * 3, (each, told)
 
 
-async def test_what_cannot_be_found_out_about_a_task_is_said() -> None:
-    digger, is_dead = Digger(), False
-
-    @asynccontextmanager
-    async def connect() -> AsyncGenerator[Transport, None]:
-        if is_dead:
-            raise OSError("no such program")
-        async with digger.connect() as transport:
-            yield transport
-
-    way = Mortal(connect)
-    async with aggregating({"peer": way}) as upstream:
-        await ready(upstream)
-        async with raw_client(upstream, "modern", CAN) as client:
-            handle = await client.request("tools/call", CALL)
-            is_dead = True
-            way.cut()
-            await anyio.sleep(60)
-            with pytest.raises(MCPError) as unclear:
-                await client.request("tasks/get", {"taskId": handle["taskId"]})
-
-    assert unclear.value.error.code == types.INTERNAL_ERROR
-    assert "about the task now, ask again later: the server `peer`" in unclear.value.error.message
-    assert "tool was not run" not in unclear.value.error.message
-
-
-async def test_a_task_of_a_server_that_was_taken_out_is_gone() -> None:
+async def test_the_end_of_a_task_asks_nothing_in_the_name_of_somebody_else() -> None:
     digger = Digger()
-    servers = {"peer": digger.connect, "other": RawServer("modern").connect}
-    async with aggregating(servers) as upstream:
+    asking: Json = {"elicitations": [{"mode": "url", "message": "Log in", "url": "https://x.y"}]}
+    state: Json = {"requestState": "own", "inputRequests": {"q": QUESTION}}
+    inner: Json = {**state, "resultType": "input_required", "content": []}
+    async with aggregating({"peer": digger.connect}) as upstream:
         await ready(upstream)
         async with raw_client(upstream, "modern", CAN) as client:
-            handle = await client.request("tools/call", CALL)
-            upstream.fleet.reconfigure(configured({"other": {}}))
-            with pytest.raises(MCPError, match="gone with its server `peer`"):
-                await client.request("tasks/get", {"taskId": handle["taskId"]})
+            about = {"taskId": (await client.request("tools/call", CALL))["taskId"]}
+            error = {"code": types.URL_ELICITATION_REQUIRED, "message": "No", "data": asking}
+            digger.tasks["dig-0"] |= {"status": "failed", "error": error, "requestState": "own"}
+            failed = await client.request("tasks/get", about)
+            digger.tasks["dig-0"] |= {"status": "completed", "result": inner}
+            over = await client.request("tasks/get", about)
+            digger.handlers["tasks/update"] = digger.handlers["tasks/get"]
+            updated = await client.request("tasks/update", {**about, "inputResponses": {}})
+
+    assert failed["error"]["data"]["elicitations"][0]["message"] == "[peer] Log in"
+    assert failed["error"]["message"] == "No"
+    assert "requestState" not in failed
+    assert over["result"] == {"content": []}
+    assert set(updated) == {"resultType", "_meta"}
 
 
-def _completed(digger: Digger) -> None:
-    digger.tasks["dig-0"] |= {"status": "completed", "result": {"content": []}}
-
-
-def _forgotten(digger: Digger) -> None:
-    digger.tasks.clear()
-
-
-@pytest.mark.parametrize("end", [_completed, _forgotten])
-async def test_a_server_rests_only_when_its_tasks_are_over(end: Callable[[Digger], None]) -> None:
-    digger = Digger(ttl=None)
-    way = Mortal(digger.connect)
-    options = {"start": "lazy", "idle_timeout": 30.0}
-    async with aggregating({"peer": way}, peer=options) as upstream:
+async def test_what_a_task_ends_with_is_bounded_whatever_it_calls_itself() -> None:
+    digger = Digger()
+    result = {"resultType": "input_required", "content": [{"type": "text", "text": "x" * 20_000}]}
+    settings = Settings(max_result_tokens=500)
+    async with aggregating({"peer": digger.connect}, settings) as upstream:
         await ready(upstream)
         async with raw_client(upstream, "modern", CAN) as client:
-            handle = await client.request("tools/call", CALL)
-            await anyio.sleep(3600)
-            about = {"taskId": handle["taskId"]}
-            assert (await client.request("tasks/get", about))["status"] == "working"
-            end(digger)
-            try:
-                await client.request("tasks/get", about)
-            except MCPError:
-                assert end is _forgotten
-            await anyio.sleep(29)
-            assert not _rests(upstream)
-            await anyio.sleep(2)
-            assert _rests(upstream)
+            about = {"taskId": (await client.request("tools/call", CALL))["taskId"]}
+            digger.tasks["dig-0"] |= {"status": "completed", "result": result}
+            over = await client.request("tasks/get", about)
 
-    assert len(way.opened) == 1
-
-
-@pytest.mark.parametrize(("ttl", "seconds"), [(60_000, 60), (None, LONGEST), ("soon", LONGEST)])
-async def test_a_server_is_kept_for_a_task_as_long_as_it_lives(ttl: object, seconds: float) -> None:
-    digger = Digger(ttl=ttl)
-    options = {"start": "lazy", "idle_timeout": 30.0}
-    async with aggregating({"peer": digger.connect}, peer=options) as upstream:
-        await ready(upstream)
-        async with raw_client(upstream, "modern", CAN) as client:
-            await client.request("tools/call", CALL)
-            await anyio.sleep(seconds + 29)
-            assert not _rests(upstream)
-            await anyio.sleep(2)
-            await until(lambda: _rests(upstream), lambda: upstream.fleet.changed)
+    assert len(str(over)) < 5000
 
 
 async def test_only_who_knows_tasks_can_ask_to_be_told_of_some() -> None:
@@ -360,7 +267,3 @@ async def test_only_who_knows_tasks_can_ask_to_be_told_of_some() -> None:
             group.cancel_scope.cancel()
 
     assert refused.value.error.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
-
-
-def _rests(upstream: Upstream) -> bool:
-    return isinstance(upstream.fleet.now.catalog.servers[ServerName("peer")], Idle)

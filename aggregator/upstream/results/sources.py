@@ -17,7 +17,7 @@ def is_shown(kept: Kept, now: Now) -> bool:
     if kept.server not in now.config.servers:
         return False
     if (meant := split(kept.tool)) is None:
-        return _has_tool(ToolName(kept.tool), kept.server, now)
+        return has_tool(ToolName(kept.tool), kept.server, now)
     kind, name = meant
     if kind == "prompt":
         entry = now.routes.prompt(name)
@@ -25,7 +25,8 @@ def is_shown(kept: Kept, now: Now) -> bool:
     return kept.server not in now.routes.closed
 
 
-def _has_tool(name: ToolName, server: ServerName, now: Now) -> bool:
+def has_tool(name: ToolName, server: ServerName, now: Now) -> bool:
+    """Whether a client that sees this much sees a tool of a server, which may be away for now."""
     entry = now.catalog.entries.get(name)
     if entry is not None:
         return entry.server == server
