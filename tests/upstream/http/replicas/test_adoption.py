@@ -21,8 +21,19 @@ from aggregator.upstream.replica import Replica
 from aggregator.upstream.seal import Binding, ForeignStateError, Sealer, written
 from tests.loopback.door import Open
 from tests.peers import ERAS, Era, Peer, connect_to
+from tests.raw import Json
+from tests.upstream.digger import CALL, CAN, REMOTE, Digger
 from tests.upstream.http.replicas.pair import pair
-from tests.upstream.http.test_endpoint import HELLO, Asker, asked, begin, call, events, modern
+from tests.upstream.http.test_endpoint import (
+    ENVELOPE,
+    HELLO,
+    Asker,
+    asked,
+    begin,
+    call,
+    events,
+    modern,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -59,6 +70,29 @@ async def test_any_replica_serves_any_request(era: Era, tmp_path: Path) -> None:
             assert answer.status_code == 200
             text = answer.json()["result"]["content"][0]["text"]
             assert text == f"plain: {{'number': {number}}}"
+
+
+@pytest.mark.parametrize("options", [{}, REMOTE], ids=["process", "address"])
+async def test_a_task_is_followed_where_what_works_on_it_is(options: Json, tmp_path: Path) -> None:
+    digger = Digger()
+    able: Json = {"_meta": {**ENVELOPE, types.CLIENT_CAPABILITIES_META_KEY: CAN}}
+
+    async def ask(opened: Open, method: str, name: str, params: Json) -> Json:
+        request = modern(method, params, mcp_name=name)
+        request["json"]["params"] |= able
+        return (await client.post(opened.url, **request)).json()
+
+    servers = {"peer": digger.connect}
+    async with pair(lambda: servers, tmp_path, peer=options) as (one, two, client):
+        handle = await ask(one, "tools/call", "peer__dig", CALL)
+        task = handle["result"]["taskId"]
+        here, there = [await ask(each, "tasks/get", task, {"taskId": task}) for each in (one, two)]
+
+    assert here["result"]["status"] == "working"
+    if options:
+        assert there["result"]["status"] == "working"
+    else:
+        assert "This task is at the replica" in there["error"]["message"]
 
 
 async def test_who_was_told_that_a_client_is_ready_does_not_matter(tmp_path: Path) -> None:
