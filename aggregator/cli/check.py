@@ -11,14 +11,24 @@ from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.issuers import tell_logins
 from aggregator.cli.lint import SEVERITIES, Finding, Severity, gathered, lint
 from aggregator.cli.opening import chosen, file_of, place, reached
-from aggregator.cli.pages import all_changed, as_json, beside, columns, counted, noise_of, why_not
+from aggregator.cli.pages import (
+    all_changed,
+    as_json,
+    beside,
+    columns,
+    counted,
+    is_known,
+    last_time,
+    noise_of,
+    why_not,
+)
 from aggregator.cli.paper import Colour, Paper
 from aggregator.cli.peer import Peer
 from aggregator.cli.profiles import unmatched
 from aggregator.cli.regressions import run_searches
 from aggregator.cli.saving import advise
 from aggregator.cli.sdk_version import tell_older_sdk
-from aggregator.cli.starting import TURNS, Server, await_servers
+from aggregator.cli.starting import TURNS, Server, await_servers, is_starting
 from aggregator.cli.stores import tell_shared
 from aggregator.cli.unready import audit_trouble, counting_trouble
 from aggregator.cli.withheld import tell_withheld
@@ -111,7 +121,7 @@ def _disabled(config: Config, wanted: Sequence[str]) -> list[str]:
 
 
 def _status(servers: Sequence[Server], findings: Sequence[Finding], *, strict: bool) -> ExitStatus:
-    absent = {server["state"] for server in servers} - {"ready"}
+    absent = {server["state"] for server in servers if not _is_well(server)}
     if absent - {"needs login"}:
         return ExitStatus.UNAVAILABLE
     if absent:
@@ -119,6 +129,11 @@ def _status(servers: Sequence[Server], findings: Sequence[Finding], *, strict: b
     bad = ("error", "warning") if strict else ("error",)
     failed = any(finding.severity in bad for finding in findings)
     return ExitStatus.ERROR if failed else ExitStatus.FINE
+
+
+def _is_well(server: Server) -> bool:
+    """Return whether a server is there, or rests and started when it was last needed."""
+    return is_known(server) and not server["reason"]
 
 
 def _patience(config: Config, wanted: Sequence[str], wait: float | None) -> float:
@@ -152,7 +167,7 @@ def _found(
     tools: list[dict[str, Any]] = peer.read(TOOLS_URI)["tools"]
     for server in servers:
         name: str = server["name"]
-        if server["state"] == "ready":
+        if _is_well(server):
             own = [tool for tool in tools if tool["server"] == name]
             yield from (Finding("warning", name, text) for text in _oddities(server, own))
             yield from (Finding("hint", name, text) for text in _hints(own, config))
@@ -160,7 +175,7 @@ def _found(
             if server.get("noise"):
                 yield Finding("hint", name, noise_of(server))
         elif name not in known:
-            reason = why_not(server, patience)
+            reason = last_time(server) or why_not(server, patience if is_starting(server) else None)
             # While it hangs at its first start, only the log has what it wrote.
             said = server.get("stderr") or peer.last_words(name)
             words = beside(said, reason)
@@ -177,7 +192,7 @@ def _withheld(
         configured = config.servers[ServerName(name)]
         if (told := tell_withheld(words, configured, environment.variables)) is not None:
             yield Finding("warning", name, told)
-        if server["state"] != "ready" and (told := tell_older_sdk(words, configured)) is not None:
+        if not is_known(server) and (told := tell_older_sdk(words, configured)) is not None:
             yield Finding("warning", name, told)
 
 
@@ -185,7 +200,7 @@ def _idle_rules(peer: Peer, servers: Sequence[Server], config: Config) -> Iterat
     """Yield what profiles say of nothing that the servers have."""
     if not config.settings.profiles:
         return
-    ready = [ServerName(each["name"]) for each in servers if each["state"] == "ready"]
+    ready = [ServerName(each["name"]) for each in servers if is_known(each)]
     tools: list[dict[str, Any]] = peer.read(TOOLS_URI)["tools"]
     named = {name: [each["tool"] for each in tools if each["server"] == name] for name in ready}
     for prompt in peer.request("prompts/list", {})["prompts"]:
@@ -264,13 +279,13 @@ def _page(
 
 def _row(report: dict[str, Any]) -> tuple[str, ...]:
     seconds = report["secondsToReady"]
-    is_ready = report["state"] == "ready"
+    known = is_known(report)
     return (
         report["name"],
         report["state"],
         "-" if seconds is None else f"{seconds:.1f} s",
-        str(report["tools"]) if is_ready else "-",
-        f"{report['tokens']:,}" if is_ready else "-",
+        str(report["tools"]) if known else "-",
+        f"{report['tokens']:,}" if known else "-",
         report["version"],
     )
 

@@ -25,7 +25,7 @@ from aggregator.cli.config_file import config_path, read_config
 from aggregator.cli.environment import CommandError, Environment
 from aggregator.cli.pages import counted, why_not
 from aggregator.cli.peer import serving
-from aggregator.cli.starting import TURNS, await_servers
+from aggregator.cli.starting import TURNS, await_servers, is_starting
 from aggregator.config import Config, ServerConfig
 from aggregator.fleet.approving import lock_path
 from aggregator.fleet.pinning import ELSEWHERE, UNKNOWN, UNSEEN
@@ -96,7 +96,7 @@ def ask(
         for server in await_servers(peer, environment, patience):
             name = ServerName(server["name"])
             if server["state"] != "ready":
-                absent[name] = why_not(server, patience)
+                absent[name] = why_not(server, patience if is_starting(server) else None)
                 continue
             document = peer.read(f"{LOCK_URI}/{name}")
             shown: dict[str, str] = document.pop("names")

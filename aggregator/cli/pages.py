@@ -36,7 +36,7 @@ def server_page(server: dict[str, Any], paper: Paper, there: str | None = None) 
     facts = [on_one_line(_about(server)), on_one_line(server.get("version") or "")]
     if server["state"] == "idle":
         facts.append("It starts when one of its tools is called")
-        facts.append(_last_time(server))
+        facts.append(last_time(server))
     elif server["state"] != "ready":
         facts.append(why_not(server))
     if server.get("perClient"):
@@ -222,7 +222,7 @@ def _reasons(
 ) -> list[str]:
     lines = [_reason(server, paper) for server in servers if not is_known(server)]
     lines += [
-        paper.fill(f"{server['name']}: {_last_time(server)}")
+        paper.fill(f"{server['name']}: {last_time(server)}")
         for server in servers
         if is_known(server) and server["reason"]
     ]
@@ -239,9 +239,11 @@ def _reasons(
     return ["\n".join(told)] if told else []
 
 
-def _last_time(server: dict[str, Any]) -> str:
+def last_time(server: dict[str, Any]) -> str:
     """Say why a server that rests did not start when it was needed, if it did not."""
-    return f"The last time it did not start: {why_not(server)}" if server["reason"] else ""
+    if not is_known(server) or not server["reason"]:
+        return ""
+    return f"The last time it did not start: {why_not(server)}"
 
 
 def all_changed(

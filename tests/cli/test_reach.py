@@ -1,12 +1,13 @@
 """Looking at an aggregator that serves over HTTP."""
 
 import json
+import sys
 
 import pytest
 
 from aggregator.cli.environment import ExitStatus
-from tests.cli.serving import serving
-from tests.cli.shell import Shell
+from tests.cli.serving import SERVERS, serving
+from tests.cli.shell import FAULTY, Shell
 
 
 @pytest.mark.slow
@@ -56,6 +57,40 @@ def test_every_command_can_ask_a_running_server(shell: Shell) -> None:
     assert "## test__echo (server test)" in search.out
     assert absent.status is ExitStatus.USAGE
     assert "nowhere` cannot be read: no such file or directory" in absent.err
+
+
+@pytest.mark.slow
+def test_servers_that_start_when_called_are_in_order(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    assert shell.run("inspect").status is ExitStatus.FINE
+    with serving(shell) as (url, _said):
+        check = shell.run("check", "--url", url)
+        document = shell.run("check", "--url", url, "--json")
+
+    row = check.out.splitlines()[1].split()
+    assert check.status is ExitStatus.FINE, check
+    assert row[:3] == ["test", "idle", "-"]
+    assert int(row[3]) > 0
+    assert json.loads(document.out)["findings"] == []
+
+
+@pytest.mark.slow
+def test_servers_that_did_not_start_when_called_are_not_in_order(shell: Shell) -> None:
+    script = shell.project / "start"
+    servers = f"servers:\n  test: {{command: sh, args: [{script}]}}\n"
+    script.write_text(f"exec {sys.executable} {FAULTY}", encoding="utf-8")
+    shell.write_servers(servers)
+    assert shell.run("inspect").status is ExitStatus.FINE
+    script.write_text("echo out of order >&2; exit 1", encoding="utf-8")
+    with serving(shell, servers) as (url, _said):
+        shell.run("call", "test__echo", "text=hello", "--url", url)
+        # It tries a few times before it rests again.
+        while "pending" in (check := shell.run("check", "--url", url)).out:
+            pass
+
+    assert check.status is ExitStatus.UNAVAILABLE
+    assert "error: test: The last time it did not start: " in check.out
+    assert "out of order" in check.out
 
 
 def test_a_token_is_for_a_running_server(shell: Shell) -> None:
