@@ -129,7 +129,7 @@ def _call(
         except AnswerError as error:
             if error.code != URL_ELICITATION_REQUIRED or not _went(error, environment):
                 raise CommandError(
-                    f"`{tool}`: {error} (code {error.code})", status=ExitStatus.TOOL_ERROR
+                    f"`{tool}`: {error.message} (code {error.code})", status=ExitStatus.TOOL_ERROR
                 ) from None
             continue
         if result.get("resultType") != "input_required":

@@ -49,13 +49,15 @@ Json = dict[str, Any]
 OnProgress = Callable[[Json], None]
 
 
-class AnswerError(Exception):
+class AnswerError(CommandError):
     """A JSON-RPC error in the place of an answer."""
 
-    def __init__(self, error: Json) -> None:
-        super().__init__(str(error.get("message", "no reason given")))
+    def __init__(self, method: str, error: Mapping[str, Any]) -> None:
+        self.message = str(error.get("message", "no reason given"))
         self.code = error.get("code")
         self.data: object = error.get("data")
+        problem = f"`{method}` was refused: {self.message} (code {self.code})"
+        super().__init__(problem, status=ExitStatus.UNREACHED)
 
 
 class Peer(ABC):
@@ -94,10 +96,10 @@ class Peer(ABC):
         request: Json = {"jsonrpc": "2.0", "id": number, "method": method, "params": sent}
         for message in self._exchange(request):
             if message.get("id") == number:
-                return _result(message)
+                return _result(method, message)
             if on_progress and message.get("method") == "notifications/progress":
                 on_progress(message["params"])
-        raise CommandError("the aggregator ended its answer too early")
+        raise CommandError("the aggregator ended its answer too early", status=ExitStatus.UNREACHED)
 
     def call(
         self,
@@ -124,7 +126,7 @@ class Peer(ABC):
         """Send a request and yield what comes back."""
 
 
-def _result(message: Json) -> Json:
+def _result(method: str, message: Json) -> Json:
     """Return what an answer holds.
 
     Raises:
@@ -133,9 +135,9 @@ def _result(message: Json) -> Json:
     """
     if "error" not in message:
         return message["result"]
-    error = AnswerError(message["error"])
+    error = AnswerError(method, as_object(message["error"]))
     if ERROR_META in as_object(error.data):
-        told = str(error)
+        told = error.message
         raise CommandError(told[:1].lower() + told[1:], status=ExitStatus.UNREACHED)
     raise error
 

@@ -3,9 +3,12 @@
 import argparse
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
@@ -14,9 +17,10 @@ from aggregator.basics.files import in_words
 from aggregator.basics.json import is_plain_object
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser.options import TOKEN_VARIABLE
-from aggregator.cli.peer import PATIENCE, PROTOCOL, Json, Peer
+from aggregator.cli.peer import PATIENCE, PROTOCOL, AnswerError, Json, OnProgress, Peer
 from aggregator.config.quantities import address_fault
 from aggregator.memory import state_path
+from aggregator.records.inspection import SERVERS_URI
 
 DATA = b"data:"
 _HOST = re.compile(r"[\w.-]+(:\d+)?(/[\w./-]*)?\Z", re.ASCII)
@@ -36,6 +40,36 @@ class Remote(Peer):
         self._token = token
         # A token is for the one it is meant for, and no proxy in between.
         self._opener = build_opener(ProxyHandler({}))
+        self._is_aggregator = False
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        on_progress: OnProgress | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> Json:
+        """Return the answer to a request.
+
+        Raises:
+            AnswerError: The answer is an error of an aggregator.
+            CommandError: There is no answer, or there is no aggregator.
+        """
+        try:
+            return super().request(method, params, on_progress, capabilities)
+        except AnswerError:
+            if self._is_aggregator:
+                raise
+            raise self._is_other() from None
+
+    def read(self, uri: str) -> Json:
+        """Read a document; who has the one about servers is an aggregator."""
+        try:
+            document = super().read(uri)
+        except (ValueError, LookupError, TypeError):
+            raise self._is_other() from None
+        self._is_aggregator = self._is_aggregator or uri == SERVERS_URI
+        return document
 
     def _exchange(self, request: Json) -> Iterator[Json]:
         params = request["params"]
@@ -54,10 +88,17 @@ class Remote(Peer):
             with self._opener.open(sent, timeout=PATIENCE) as answer:
                 yield from _messages(answer, answer.headers.get_content_type())
         except HTTPError as error:
-            # An answer is one whatever its status is: `404` is also said of what a tool lacks.
-            if (answer := _error_in(error)) is None:
+            answer = _error_in(error)
+            if answer is None:
                 raise self._refused(error) from None
-            yield answer
+            # An answer is one whatever its status is: `404` is also said of what a tool lacks.
+            if answer.get("id") == request["id"]:
+                yield answer
+            elif error.code == HTTPStatus.BAD_REQUEST:
+                # Nothing was wrong with it, except for servers that want to shake hands first.
+                raise self._is_other() from None
+            else:
+                raise self._refused(error) from None
         except (OSError, HTTPException, ValueError) as error:
             raise CommandError(
                 f"`{self._place}` did not answer: {_reason(error)}",
@@ -66,6 +107,13 @@ class Remote(Peer):
                 else "`aggregator serve --http PORT` prints its address when it starts",
                 ExitStatus.UNREACHED,
             ) from None
+
+    def _is_other(self) -> CommandError:
+        return CommandError(
+            f"`{self._place}` is an MCP server, but not an aggregator",
+            "`aggregator add NAME URL` puts it behind one, and `aggregator call` calls its tools",
+            ExitStatus.UNREACHED,
+        )
 
     def _refused(self, error: HTTPError) -> CommandError:
         with error:
@@ -80,16 +128,14 @@ class Remote(Peer):
 
 
 def _error_in(response: HTTPError) -> Json | None:
-    """Return the JSON-RPC error that a refusal holds, if it answers a request of ours."""
+    """Return the JSON-RPC error that a refusal holds, if it holds one."""
     if response.headers.get_content_type() != "application/json":
         return None
     try:
         message: object = json.loads(response.read(MAX_ERROR))
     except (OSError, HTTPException, ValueError):
         return None
-    if not is_plain_object(message) or "error" not in message or message.get("id") is None:
-        return None
-    return message
+    return message if is_plain_object(message) and "error" in message else None
 
 
 def _place(url: str) -> str:
@@ -119,11 +165,24 @@ def _reason(error: Exception) -> str:
 def _messages(lines: Iterable[bytes], kind: str) -> Iterator[Json]:
     """Yield the messages of an answer, whether it is one or a stream of events."""
     if kind != "text/event-stream":
-        yield json.loads(b"".join(lines))
+        yield _message(b"".join(lines))
         return
     for line in lines:
         if line.startswith(DATA) and line[len(DATA) :].strip():
-            yield json.loads(line[len(DATA) :])
+            yield _message(line[len(DATA) :])
+
+
+def _message(text: bytes) -> Json:
+    """Return a message.
+
+    Raises:
+        ValueError: It is none.
+    """
+    with suppress(ValueError):
+        message: object = json.loads(text)
+        if is_plain_object(message):
+            return message
+    raise ValueError("what it sent is not a message of MCP")
 
 
 def shown_token(options: argparse.Namespace, environment: Environment) -> str | None:

@@ -31,5 +31,9 @@ def test_an_aggregator_that_ends_during_a_call_is_not_taken_for_a_tool_that_fail
 
 
 def test_a_server_that_sends_the_same_code_is_taken_for_one_that_failed() -> None:
-    with pytest.raises(AnswerError):
+    with pytest.raises(AnswerError) as raised:
         Refusing({"code": -32000, "message": "Session ended", "data": {"a": 1}}).call("a__b", {})
+
+    # What no command foresees is said as any other reason to stop.
+    assert isinstance(raised.value, CommandError)
+    assert str(raised.value) == "`tools/call` was refused: Session ended (code -32000)"
