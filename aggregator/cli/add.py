@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         plan = plan_import([server], target, environment, replacing=options.name)
     except ConfigError as error:
         raise _refused(options.name, target, environment, error) from None
-    show(plan.changes, plan.secrets, environment)
+    show(plan.changes, plan.secrets, environment, asks=False)
     make(plan.changes)
     for warning in plan.warnings:
         environment.warn(warning)

@@ -8,12 +8,14 @@ import select
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field
 from enum import IntEnum
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
+from aggregator.basics.files import in_words
 from aggregator.basics.frozen import frozen
 from aggregator.basics.glyphs import on_its_lines
 from aggregator.cli.paper import READABLE, Colour, Paper, fill
@@ -133,12 +135,12 @@ class Environment:
 
     def say(self, text: str) -> None:
         """Write a result, at once: what follows may take long."""
-        print(self._legible(text), file=self.stdout, flush=True)
+        self._write(self._legible(text))
 
     def say_anew(self, text: str) -> None:
         """Write a result in the place of the one before, where a terminal shows it."""
         before = CLEAR if self.stdout.isatty() else "\n"
-        print(before + self._legible(text), file=self.stdout, flush=True)
+        self._write(before + self._legible(text))
 
     def wait_while_read(self, seconds: float) -> None:
         """Wait that long, unless whoever reads our results goes away meanwhile.
@@ -161,7 +163,12 @@ class Environment:
     def hand_over(self, text: str) -> None:
         """Write what is not ours: a program gets it as it is, and a person what can be seen."""
         whole = self._legible(text) if self.stdout.isatty() else text
-        print(whole, file=self.stdout, flush=True)
+        self._write(whole)
+
+    def say_nothing_more(self) -> None:
+        """Write results nowhere from now on; what is held back of them would fail at the end."""
+        with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), self.stdout.fileno())
 
     def note(self, text: str, end: str = "\n") -> None:
         """Write what a person may want to know beside the result."""
@@ -241,6 +248,21 @@ class Environment:
         if not self._shows_colours(stream or self.stdout):
             return text
         return f"{self.brush}{_CODES[colour]}m{text}{self.brush}0m"
+
+    def _write(self, text: str) -> None:
+        """Write a result.
+
+        Raises:
+            BrokenPipeError: Whoever read our results has gone.
+            CommandError: There is no room for it.
+        """
+        try:
+            print(text, file=self.stdout, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.say_nothing_more()
+            raise CommandError(f"standard output cannot be written: {in_words(error)}") from None
 
     def _legible(self, text: str) -> str:
         """Return a text whose only escapes are the colours that we gave it."""

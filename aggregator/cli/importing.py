@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.basics.glyphs import on_one_line
-from aggregator.cli.clients.changes import make, show
+from aggregator.cli.clients.changes import announcing, make, show
 from aggregator.cli.clients.foreign import foreign_servers, recognise, servers_in
 from aggregator.cli.clients.location import ClientFile, client_named, locate
 from aggregator.cli.clients.plan import Plan, plan_import
@@ -24,10 +24,11 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
     servers = [each for file in files for each in foreign_servers(file, environment)]
     plan = plan_import(servers, target, environment)
     if options.json:
-        environment.say(as_json(_listing(plan, target)))
+        with announcing(environment, asks=False):
+            environment.say(as_json(_listing(plan, target)))
     else:
         tell(plan, environment)
-        show(plan.changes, plan.secrets, environment)
+        show(plan.changes, plan.secrets, environment, asks=not options.yes)
     if not plan.changes:
         environment.note(f"Nothing is to be changed in `{environment.known_as(target)}`")
         return ExitStatus.FINE if plan.same or not servers else ExitStatus.ERROR

@@ -47,7 +47,7 @@ def _run(options: argparse.Namespace, environment: Environment, done: list[str])
     if not plan.changes:
         raise _there_already(target, there)
     tell(plan, environment)
-    show(plan.changes, plan.secrets, environment)
+    show(plan.changes, plan.secrets, environment, asks=not options.yes)
     if not options.yes and not environment.agrees(f"Write `{environment.known_as(target)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
@@ -133,7 +133,7 @@ def _chosen(
     except CommandError as error:
         plan = _plan(_own(found), _target(options, environment), environment)
         tell(plan, environment)
-        show(plan.changes, plan.secrets, environment)
+        show(plan.changes, plan.secrets, environment, asks=not options.yes)
         hint = f"`aggregator init{place(options)} --yes` does what is shown"
         raise CommandError(str(error), hint) from None
 

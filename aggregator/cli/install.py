@@ -126,7 +126,7 @@ def _install(
         return ExitStatus.FINE
     kept = to_keep(changes, file, options.name, record)
     _tell_absent(client, file, environment)
-    show(changes, _secrets(file.path), environment)
+    show(changes, _secrets(file.path), environment, asks=not options.yes)
     if not options.yes and not environment.agrees(f"Write `{environment.known_as(file.path)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR

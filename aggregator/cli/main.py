@@ -1,11 +1,9 @@
 """Read a command line and run the command it names."""
 
 import argparse
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from importlib import import_module
 
 from aggregator import __version__
@@ -49,7 +47,9 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     except KeyboardInterrupt as told:
         return _broken_off(told, environment)
     except BrokenPipeError:
-        return _left_alone()
+        # Whoever read our results has gone, as `head` does, and wants no more of them.
+        environment.say_nothing_more()
+        return ExitStatus.FINE
     except OSError as error:
         # What nobody foresaw of files and directories is no bug of ours, and no traceback helps.
         environment.complain(_described(error))
@@ -194,11 +194,3 @@ def _version(_options: argparse.Namespace, environment: Environment) -> ExitStat
 def _described(error: OSError) -> str:
     reason = in_words(error)
     return f"`{error.filename}`: {reason}" if error.filename else reason
-
-
-def _left_alone() -> ExitStatus:
-    """Leave quietly when whoever read our results has gone, as `head` does."""
-    with suppress(OSError):
-        # Python would complain when it flushes stdout at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return ExitStatus.FINE

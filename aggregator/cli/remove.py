@@ -25,7 +25,7 @@ def run(options: argparse.Namespace, environment: Environment) -> ExitStatus:
         return reduce(form.drop, places, text)
 
     change = edited(target, drop, environment)
-    show([change], secrets_in(tree), environment)
+    show([change], secrets_in(tree), environment, asks=False)
     make([change])
     for _, name in places:
         environment.note(f"`{name}` is no longer in `{environment.known_as(target)}`")

@@ -15,7 +15,7 @@ _REFERENCE = r"\$\{"
 
 def run(_options: argparse.Namespace, environment: Environment) -> ExitStatus:
     """Print the schema."""
-    environment.stdout.write(schema_text())
+    environment.hand_over(schema_text().rstrip("\n"))
     return ExitStatus.FINE
 
 

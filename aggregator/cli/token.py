@@ -51,7 +51,16 @@ def _add(ring: Ring, options: argparse.Namespace, environment: Environment) -> E
     read_config(options, environment, quiet=True)
     expires = None if options.expires is None else time.time() + _duration(options.expires)
     token = ring.add(name, options.profile, expires)
-    environment.say(token)
+    try:
+        environment.say(token)
+    except (OSError, CommandError):
+        # Nobody has seen it, and nobody can be told again.
+        ring.revoke(name)
+        environment.say_nothing_more()
+        raise CommandError(
+            f"the token of `{name}` could not be printed, so it was revoked",
+            f"`aggregator token add {name}` makes another",
+        ) from None
     sees = f"sees what the profile `{options.profile}` shows" if options.profile else "sees all"
     environment.note(
         f"That is the token of `{name}`, which {sees}. It is shown only now; only a digest of it "

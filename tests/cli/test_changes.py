@@ -109,6 +109,92 @@ def test_a_question_is_asked_only_where_somebody_can_answer(shell: Shell, comman
     assert piped.status is ExitStatus.FINE
 
 
+def unread(shell: Shell, *arguments: str, typed: str = "", path: str | None = None) -> Ran:
+    """Type a command whose results go into a pipe that nobody reads any more, or to a device."""
+    read, written = os.pipe()
+    os.close(read)
+    err = StringIO()
+    with os.fdopen(written, "w") if path is None else Path(path).open("w") as out:
+        environment = replace(shell.environment(StringIO(), err), stdout=out)
+        environment = replace(environment, stdin=Terminal(typed))
+        return Ran(main(arguments, environment), "", err.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("install cursor --yes", "home/.cursor/mcp.json"),
+        ("init --from cursor --config new.yaml --yes", "project/new.yaml"),
+        ("import cursor --into new.yaml --yes", "project/new.yaml"),
+        ("import cursor --into new.yaml --yes --json", "project/new.yaml"),
+        ("add other -- other-mcp", "project/servers.yaml"),
+        ("remove notes", "project/servers.yaml"),
+    ],
+)
+def test_what_need_not_be_asked_is_done_although_nobody_reads_it(
+    shell: Shell, tmp_path: Path, command: str, changed: str
+) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor")
+    before = files(shell)
+
+    ran = unread(shell, *command.split())
+
+    after = files(shell)
+    assert ran.status is ExitStatus.FINE, ran
+    assert after.get(tmp_path / changed) != before.get(tmp_path / changed)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["install cursor", "import cursor --into new.yaml", "init --from cursor --config new.yaml"],
+)
+def test_nobody_agrees_to_what_was_not_read(shell: Shell, command: str) -> None:
+    shell.write_servers(SERVERS)
+    shell.give("cursor")
+    before = files(shell)
+
+    ran = unread(shell, *command.split(), typed="y\n")
+
+    assert ran.status is ExitStatus.ERROR
+    assert "error: nothing was changed, as what would change was not read to its end" in ran.err
+    assert files(shell) == before
+
+
+def test_an_undoing_that_nobody_reads_is_done_if_it_need_not_be_asked(shell: Shell) -> None:
+    shell.write_servers(SERVERS)
+    path = shell.give("cursor")
+    before = path.read_bytes()
+    shell.run("install", "cursor", "--yes")
+
+    asked = unread(shell, "install", "cursor", "--undo", typed="y\n")
+    kept = path.read_bytes()
+    ran = unread(shell, "install", "cursor", "--undo", "--yes")
+
+    assert asked.status is ExitStatus.ERROR
+    assert kept != before
+    assert (ran.status, path.read_bytes()) == (ExitStatus.FINE, before)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_where_there_is_no_room_for_results_standard_output_is_named(shell: Shell) -> None:
+    ran = unread(shell, "schema", path="/dev/full")
+
+    assert ran.status is ExitStatus.ERROR
+    assert ran.err == "error: standard output cannot be written: no space left on device\n"
+
+
+@pytest.mark.parametrize("path", [None, "/dev/full"])
+def test_a_token_that_cannot_be_printed_is_revoked(shell: Shell, path: str | None) -> None:
+    shell.write_servers(SERVERS)
+
+    ran = unread(shell, "token", "add", "anna", path=path)
+
+    assert ran.status is ExitStatus.ERROR
+    assert "the token of `anna` could not be printed, so it was revoked" in ran.err
+    assert "anna" not in shell.run("token", "list").out
+
+
 def test_a_file_that_is_gone_meanwhile_is_not_written_again(shell: Shell) -> None:
     shell.write_servers(SERVERS)
     path = shell.give("cursor")

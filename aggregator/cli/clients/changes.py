@@ -3,7 +3,8 @@
 import os
 import shlex
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from difflib import unified_diff
 from io import StringIO
 from pathlib import Path
@@ -36,16 +37,41 @@ class Change:
         return self.before != self.after
 
 
-def show(changes: Iterable[Change], secrets: Iterable[str], environment: Environment) -> None:
-    """Print what would change, without a secret."""
-    for change in changes:
-        for line in _diff(change, sorted(secrets, key=len, reverse=True)):
-            colour = {"+": "green", "-": "red", "@": "dim"}.get(line[:1])
-            match colour:
-                case "green" | "red" | "dim":
-                    environment.say(environment.paint(line, colour))
-                case _:
-                    environment.say(line)
+def show(
+    changes: Iterable[Change], secrets: Iterable[str], environment: Environment, *, asks: bool
+) -> None:
+    """Print what would change, without a secret; `asks` says whether a person agrees to it first.
+
+    Raises:
+        CommandError: They would be asked about what nobody has read to its end.
+    """
+    with announcing(environment, asks=asks):
+        for change in changes:
+            for line in _diff(change, sorted(secrets, key=len, reverse=True)):
+                colour = {"+": "green", "-": "red", "@": "dim"}.get(line[:1])
+                match colour:
+                    case "green" | "red" | "dim":
+                        environment.say(environment.paint(line, colour))
+                    case _:
+                        environment.say(line)
+
+
+@contextmanager
+def announcing(environment: Environment, *, asks: bool) -> Generator[None]:
+    """Let whoever reads what is about to be done go away before its end, unless a person is asked.
+
+    Raises:
+        CommandError: One would be.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        environment.say_nothing_more()
+        if asks:
+            raise CommandError(
+                "nothing was changed, as what would change was not read to its end",
+                "Repeat the command with `--yes`, or without `|`",
+            ) from None
 
 
 def check(changes: Iterable[Change]) -> None:

@@ -46,7 +46,7 @@ def undo(
         )
     secrets = secrets_in(read_tree(file.path)) if file.path.exists() else set[str]()
     hidden = {*secrets, *(each for old in kept for each in _secrets(old))}
-    show(needed, hidden, environment)
+    show(needed, hidden, environment, asks=not options.yes)
     if not options.yes and not environment.agrees(f"Restore `{environment.known_as(file.path)}`?"):
         environment.note("Nothing was changed")
         return ExitStatus.ERROR
