@@ -34,12 +34,19 @@ class EraChoice:
         self._is_free = server.era == "auto"
         self.era: Era | None = eras.recall(server)
         """The era to speak; if there is none, it is to be found out."""
+        self._is_guess = False
 
     def met(self, era: Era) -> None:
         """Take note of the era in which the server has introduced itself."""
-        if self._is_free:
-            self.era = era
+        if not self._is_free:
+            return
+        self.era = era
+        if self._is_guess and not self._eras.suspect(self._server):
+            # It may have ended for any reason, and speak both: the next time tells.
+            self.era = None
+        elif not self._is_guess:
             self._eras.note(self._server, era)
+        self._is_guess = False
 
     def doubt(self, error: Exception) -> None:
         """Take note of what stood in the way: perhaps it was the era."""
@@ -47,6 +54,7 @@ class EraChoice:
             return
         if self.era == "handshake" and isinstance(error, MCPError):
             self._eras.forget(self._server)
+        self._is_guess = isinstance(error, EraUnclearError) and self.era is None
         if isinstance(error, EraUnclearError):
             self.era = "handshake" if self.era is None else None
         elif isinstance(error, (*REQUEST_FAILURES, LinkLostError)):

@@ -34,7 +34,8 @@ class Eras:
             return server.era
         known = as_object(self._memory.get(ERAS, _key(server)))
         at = known.get("at")
-        if known.get("era") != "handshake" or not isinstance(at, int | float):
+        is_shown = known.get("era") == "handshake" and known.get("guessed") is not True
+        if not is_shown or not isinstance(at, int | float):
             return None
         limit = NEEDED_FOR if _is_needed(known) else REMEMBERED_FOR
         return "handshake" if 0 <= self._clock() - at < limit else None
@@ -46,6 +47,17 @@ class Eras:
                 self._memory.put(ERAS, _key(server), {"era": era, "at": self._clock()})
         elif not _is_needed(as_object(self._memory.get(ERAS, _key(server)))):
             self.forget(server)
+
+    def suspect(self, server: ServerConfig) -> bool:
+        """Take note of a server that ended when it was probed, and then answered `initialize`.
+
+        Once says nothing, as it may have been killed: say whether it was so the last time, too,
+        and is remembered from now on.
+        """
+        was_so = as_object(self._memory.get(ERAS, _key(server))).get("guessed") is True
+        known = {"era": "handshake", "at": self._clock(), **({} if was_so else {"guessed": True})}
+        self._memory.put(ERAS, _key(server), known)
+        return was_so
 
     def note_need(self, server: ServerConfig) -> None:
         """Remember that a server speaks both eras, but is whole only in the older one."""

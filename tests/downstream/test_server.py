@@ -30,7 +30,7 @@ from aggregator.errors import (
     ServerLostError,
     ServerUnavailableError,
 )
-from aggregator.memory import NoMemory
+from aggregator.memory import NoMemory, Notebook
 from aggregator.names import ServerName
 from tests.downstream.linking import US, Client
 from tests.peers import Mortal, aggregating, failing, ready
@@ -120,6 +120,44 @@ async def test_a_server_that_cannot_be_started_says_why_to_who_calls() -> None:
 
     assert isinstance(fleet.states[-1], Failed)
     assert repr(downstream) == "<Downstream db no `db` on PATH 0 requested>"
+
+
+class Touchy(RawServer):
+    """A server that ends when it is asked what it does not know."""
+
+    def __init__(self, endings: int) -> None:
+        super().__init__("handshake")
+        self.mortal = Mortal(self.connect)
+        self._endings = endings
+
+    async def _usual(self, context: Dispatch, method: str, params: Json) -> Json:
+        if method == "server/discover" and self._endings:
+            self._endings -= 1
+            self.mortal.cut()
+            await anyio.sleep_forever()
+        return await super()._usual(context, method, params)
+
+
+@pytest.mark.parametrize(
+    ("endings", "asked"),
+    [
+        # It was only killed once: asked again, it refuses as others do, which is remembered.
+        (1, ["server/discover", "initialize", "server/discover", "initialize", "initialize"]),
+        # It always ends so: that it did twice is remembered.
+        (9, ["server/discover", "initialize"] * 2 + ["initialize"]),
+    ],
+)
+async def test_that_a_server_ended_once_says_nothing_of_its_era(
+    endings: int, asked: list[str]
+) -> None:
+    memory, server = Notebook(None), Touchy(endings)
+
+    for _ in range(3):
+        async with aggregating({"old": server.mortal}, memory=memory) as upstream:
+            await ready(upstream)
+
+    introductions = [each for each in server.methods() if each in asked]
+    assert introductions == asked
 
 
 async def hang(_context: Dispatch, _params: Json) -> Json:
