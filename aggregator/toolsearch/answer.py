@@ -91,7 +91,7 @@ def tell(found: Found, view: View) -> Answer:
     room -= len(body)
     beside = lay_out(offers, view.way, int(room * BESIDE_SHARE) if matches else room)
     room -= sum(len(text) + 2 for text in beside.texts.values())
-    page = lay_out(matches, view.way, room, found.leading)
+    page = lay_out(matches, view.way, room, found.leading, found.asked)
     is_whole = len(page.defined) + len(beside.defined) == len(matches) + len(offers)
     told = [page.texts[entry.name] for entry in matches]
     told += [beside.texts[entry.name] for entry in offers]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from aggregator.basics.effort import Effort
+from aggregator.basics.effort import CLEANED, Effort
 from aggregator.basics.json import as_object, is_array
 from aggregator.catalog import ToolEntry
 from aggregator.exposure import Way
@@ -20,6 +20,8 @@ from aggregator.toolsearch.schema import (
 )
 from aggregator.toolsearch.wording import CUT, compact, fitting, one_line, printable
 
+WHOLE = Detail(description=0, parameter=4000)
+"""What is said of a tool that was asked for by its name; of its description, as much as fits."""
 FULL = Detail(description=1000, parameter=400)
 MEDIUM = Detail(description=400, parameter=160)
 COMPACT = Detail(description=200, parameter=80)
@@ -42,22 +44,59 @@ MAX_SAMPLE_DEPTH = 3
 """Levels of objects and arrays in an example call."""
 EXAMPLE_PART = 4
 """The part of an effort that is spent on an example call: one in so many."""
+TRIES = 4
+"""Times that a description is cut to find out how much of it fits."""
 
 
-def definition(entry: ToolEntry, way: Way | None, detail: Detail, room: int, effort: Effort) -> str:
-    """Return a tool's definition, left off where it exceeds the room or the effort there is."""
+def definition(
+    entry: ToolEntry,
+    way: Way | None,
+    detail: Detail,
+    room: int,
+    effort: Effort,
+    *,
+    words: int | None = None,
+) -> str:
+    """Return a tool's definition, left off where it exceeds the room or the effort there is.
+
+    `words` are characters of its description, if not as many as usual are to be shown.
+    """
     call = [f"Call: {example(entry, way, effort)}"] if way else []
     lines = parameter_lines(entry.input_schema, detail, room, effort)
     text = "\n".join(
         [
             _heading(entry, way),
             *call,
-            *_quoted(entry.description, detail.description),
+            *_quoted(entry.description, detail.description if words is None else words),
             *(["Parameters:", *map("| {}".format, lines)] if lines else ["No parameters."]),
         ]
     )
     spared = detail.parameter == 0 or detail.depth < MAX_DEPTH
     return f"{text}\n{_whole(entry, way)}" if spared or CUT in text else text
+
+
+def unshortened(
+    entry: ToolEntry, way: Way | None, room: int, effort: Effort, *, partly: bool
+) -> str | None:
+    """Return a tool's definition in all its words, if there is room; `partly` cuts the description.
+
+    What it then says at the least is what it usually does.
+    """
+    for detail in (WHOLE, FULL) if partly else (WHOLE,):
+        words = min(len(entry.description), room)
+        for _ in range(TRIES):
+            # To show them, each is looked at.
+            if not effort.spend(words // CLEANED):
+                return None
+            text = definition(entry, way, detail, room, effort, words=words)
+            if effort.is_spent:
+                return None
+            if len(text) <= room and (partly or CUT not in text):
+                return text
+            words -= len(text) - room + len(CUT) + len(_whole(entry, way)) + 1
+            if not partly or words < FULL.description:
+                break
+    return None
 
 
 def squeezed(

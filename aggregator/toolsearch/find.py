@@ -117,6 +117,12 @@ class Found:
         heads = (each.entries[: most if each.ranked else None] for each in self.results)
         return frozenset(entry.name for entry in chain.from_iterable(heads))
 
+    @property
+    def asked(self) -> frozenset[ToolName]:
+        """The matches that were asked for by their names."""
+        named = (each.entries for each in self.results if isinstance(each.query, Select))
+        return frozenset(entry.name for entry in chain.from_iterable(named))
+
 
 def search(request: SearchRequest, view: View) -> Found:
     """Answer each query of a request, in one turn."""

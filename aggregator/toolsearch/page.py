@@ -19,6 +19,7 @@ from aggregator.toolsearch.describe import (
     definition,
     signature,
     squeezed,
+    unshortened,
 )
 from aggregator.toolsearch.parameters import Detail
 from aggregator.toolsearch.wording import CUT
@@ -43,12 +44,38 @@ def lay_out(
     way: Callable[[ToolEntry], Way],
     room: int,
     leading: Container[ToolName] | None = None,
+    asked: Container[ToolName] = (),
 ) -> Page:
-    """Give each match as much text as there is room for; where some lead, the others a line."""
+    """Give each match as much text as there is room for; where some lead, the others a line.
+
+    What was asked for by name is told in all its words, where everything is told in full.
+    """
     effort = Effort()
     best = [each for each in matches if leading is None or each.name in leading]
     in_full = _in_full(matches, best, way, room, effort.part(3))
-    return in_full or _Layout(matches, best, way, room, effort).page()
+    if in_full is None:
+        return _Layout(matches, best, way, room, effort).page()
+    return _in_all_words(in_full, [each for each in best if each.name in asked], way, room, effort)
+
+
+def _in_all_words(
+    page: Page,
+    asked: Sequence[ToolEntry],
+    way: Callable[[ToolEntry], Way],
+    room: int,
+    effort: Effort,
+) -> Page:
+    """Tell what was asked for without cutting it short, as far as there is room."""
+    texts = dict(page.texts)
+    room -= sum(len(text) + 2 for text in texts.values())
+    cut = [entry for entry in asked if CUT in texts[entry.name]]
+    for entry in cut:
+        there = room + len(texts[entry.name])
+        part = _part(effort, cut)
+        text = unshortened(entry, way(entry), there, part, partly=len(cut) == 1)
+        if text is not None:
+            texts[entry.name], room = text, there - len(text)
+    return Page(texts, page.defined)
 
 
 def _in_full(

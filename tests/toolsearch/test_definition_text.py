@@ -10,10 +10,10 @@ from aggregator.toolsearch.wording import FRAME
 from tests.toolsearch.views import ask, entry_of, ready, text, tool, view_of
 
 
-def shown(definition: dict[str, Any], **rest: Any) -> str:
+def shown(definition: dict[str, Any], query: str = "", **rest: Any) -> str:
     """Return what an answer says of a single tool, without the answer's own first lines."""
     view = view_of({"demo": ready("demo", definition)}, **rest)
-    return ask(view, f"select:{definition['name']}").text.partition("\n\n")[2]
+    return ask(view, query or f"select:{definition['name']}").text.partition("\n\n")[2]
 
 
 def parameters(schema: dict[str, Any]) -> list[str]:
@@ -228,7 +228,7 @@ def test_a_long_description_is_cut_with_a_mark_and_parameters_are_not():
     values = [f"value{each}" for each in range(60)]
     definition = tool("run", "word " * 1000, mode={"enum": values, "default": "value7"})
 
-    told = shown(definition)
+    told = shown(definition, "word")
 
     assert len(told) < 2500
     assert "[...]" in told
@@ -325,3 +325,46 @@ def test_problems_of_any_size_leave_room_for_the_definition():
 
     assert len(told) <= 3000
     assert "- to (string, required)" in told
+
+
+LONG = " ".join(f"word{number}" for number in range(300))
+LONGEST = " ".join(f"word{number}" for number in range(3000))
+
+
+def test_what_is_asked_for_by_its_name_is_told_in_all_its_words():
+    definition = tool("run", LONG, mode=text(description=LONG))
+
+    told = shown(definition)
+
+    assert f"| {LONG}\n" in told
+    assert told.endswith(f"| - mode (string): {LONG}")
+    assert "Shortened" not in told
+
+
+def test_of_a_description_that_has_no_room_as_much_is_told_as_fits():
+    view = view_of({"demo": ready("demo", tool("run", LONGEST, mode=text(description=LONG)))})
+
+    told = ask(view, "select:demo__run").text
+
+    assert view.max_chars - 300 < len(told) <= view.max_chars
+    assert f"| - mode (string): {LONG}\n" in told
+    assert told.endswith("Shortened; whole in the resource catalog://tools/demo__run")
+
+
+def test_several_that_are_asked_for_have_the_short_form_where_not_all_fit():
+    tools = [tool(f"run{number}", LONGEST) for number in range(3)]
+    tools.append(tool("walk", LONG))
+    view = view_of({"demo": ready("demo", *tools)})
+
+    told = ask(view, f"select:{','.join(each['name'] for each in tools)}").text
+
+    assert told.count("Shortened") == 3
+    assert f"| {LONG}" in told
+    assert len(told) <= view.max_chars
+    assert told == ask(view, f"select:{','.join(each['name'] for each in tools)}").text
+
+
+def test_what_is_found_by_its_words_is_told_in_short():
+    view = view_of({"demo": ready("demo", tool("run", LONG))})
+
+    assert "Shortened" in ask(view, "word7").text
