@@ -15,7 +15,12 @@ from aggregator.upstream.http.binding import BindingError
 from aggregator.upstream.http.keys import Ring, Token
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}", re.ASCII)
+_NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
 _LONGEST = 10 * 365 * 86_400.0
+_NEAR = 2 * 86_400.0
+"""Seconds from now within which the time of a day matters, too."""
+_AT_ONCE = 3_600.0
+"""And the seconds of it."""
 
 
 def ring_of(path: Path, environment: Environment) -> Ring:
@@ -49,7 +54,8 @@ def _add(ring: Ring, options: argparse.Namespace, environment: Environment) -> E
     name = _name(options)
     # Only what can be served is worth a token, and a profile that is not there would show nothing.
     read_config(options, environment, quiet=True)
-    expires = None if options.expires is None else time.time() + _duration(options.expires)
+    now = time.time()
+    expires = None if options.expires is None else now + _duration(options.expires)
     token = ring.add(name, options.profile, expires)
     try:
         environment.say(token)
@@ -62,9 +68,10 @@ def _add(ring: Ring, options: argparse.Namespace, environment: Environment) -> E
             f"`aggregator token add {name}` makes another",
         ) from None
     sees = f"sees what the profile `{options.profile}` shows" if options.profile else "sees all"
+    until = "" if expires is None else f" and is valid until {_moment(expires, now)}"
     environment.note(
-        f"That is the token of `{name}`, which {sees}. It is shown only now; only a digest of it "
-        "is kept"
+        f"That is the token of `{name}`, which {sees}{until}. It is shown only now; only a digest "
+        "of it is kept"
     )
     return ExitStatus.FINE
 
@@ -109,7 +116,16 @@ def _facts(token: Token, now: float) -> dict[str, object]:
 def _end(token: Token, now: float) -> str:
     if token.expires is None:
         return "never"
-    return _day(token.expires) if token.opens_at(now) else f"{_day(token.expires)} (has expired)"
+    end = _moment(token.expires, now)
+    return end if token.opens_at(now) else f"{end} (has expired)"
+
+
+def _moment(moment: float, now: float) -> str:
+    """Return a day, and near now the time of it."""
+    if abs(moment - now) > _NEAR:
+        return _day(moment)
+    form = "%Y-%m-%d %H:%M" if abs(moment - now) > _AT_ONCE else "%Y-%m-%d %H:%M:%S"
+    return time.strftime(form, time.localtime(moment))
 
 
 def _day(moment: float) -> str:
@@ -126,6 +142,13 @@ def _name(options: argparse.Namespace) -> str:
 
 
 def _duration(text: str) -> float:
+    if _NUMBER.fullmatch(text.strip()):
+        # As in the file, it would be seconds, which are rarely meant of a token.
+        raise CommandError(
+            f"`--expires {text}` lacks a unit",
+            f"Write `{text.strip()}d` for days or `{text.strip()}h` for hours",
+            ExitStatus.USAGE,
+        )
     try:
         found = seconds(text)
     except ValueError:

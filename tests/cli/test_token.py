@@ -1,6 +1,7 @@
 """`aggregator token`: make, list and end what opens the door over HTTP."""
 
 import json
+import re
 
 import pytest
 
@@ -25,6 +26,35 @@ def test_a_token_is_shown_once_and_listed_without_it(shell: Shell) -> None:
     assert listed.out.splitlines()[1].split()[:2] == ["anna", "reading"]
     assert round(facts["expires"] - facts["made"]) == 30 * 86_400
     assert facts["expired"] is False
+
+
+def test_how_long_a_token_is_valid_has_a_unit(shell: Shell) -> None:
+    shell.write_servers(FILE)
+
+    ran = shell.run("token", "add", "anna", "--expires", "5")
+
+    assert ran.status is ExitStatus.USAGE
+    assert "error: `--expires 5` lacks a unit" in ran.err
+    assert "hint: Write `5d` for days or `5h` for hours" in ran.err
+    assert "There are no tokens" in shell.run("token", "list").out
+
+
+@pytest.mark.parametrize(
+    ("duration", "form"),
+    [
+        ("5s", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
+        ("12h", r"\d{4}-\d\d-\d\d \d\d:\d\d"),
+        ("30d", r"\d{4}-\d\d-\d\d"),
+    ],
+)
+def test_until_when_a_token_is_valid_is_said(shell: Shell, duration: str, form: str) -> None:
+    shell.write_servers(FILE)
+
+    made = shell.run("token", "add", "anna", "--expires", duration)
+    row = shell.run("token", "list").out.splitlines()[1].strip()
+
+    assert re.search(rf"which sees all and is valid until {form}\. It is shown only now", made.err)
+    assert re.fullmatch(rf"anna +\d{{4}}-\d\d-\d\d +{form}", row)
 
 
 def test_a_token_is_revoked_by_its_name(shell: Shell) -> None:
