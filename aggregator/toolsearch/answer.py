@@ -227,8 +227,8 @@ def _missing_line(missing: Missing, view: View) -> str:
 
 
 def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str]:
-    if request.offset:
-        yield f"No more tools for {quoted(result.query.text)} after the first {request.offset:,}."
+    if request.offset and result.total != 0:
+        yield _no_more(result, request.offset)
         return
     if not view.catalog.servers:
         yield "No servers are configured: the user can name some in servers.yaml."
@@ -257,6 +257,15 @@ def _nothing(result: Result, request: SearchRequest, view: View) -> Iterator[str
         era_choice = "" if result.query.text.isascii() else ", also in English"
         instead = f'"server:<name>" for all tools of one of: {servers}'
         yield f"Try other or fewer words{era_choice}, or {instead}."
+
+
+def _no_more(result: Result, offset: int) -> str:
+    """Say that there is nothing after so many matches, or that there are not so many."""
+    asked = f"No more tools for {quoted(result.query.text)}"
+    if result.total is None or result.total >= offset:
+        return f"{asked} after the first {offset:,}."
+    verb = "is" if result.total == 1 else "are"
+    return f"{asked}: there {verb} only {result.total:,}."
 
 
 def _no_match(query: Query, view: View) -> str:

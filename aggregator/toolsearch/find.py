@@ -72,6 +72,8 @@ class Result:
     """Are the entries in order of how well they match?"""
     more: bool = False
     """Are there further matches after these?"""
+    total: int | None = None
+    """How many matches there are, those passed over too, if that is known."""
     missing: tuple[Missing, ...] = ()
     closest: tuple[str, ...] = ()
     """Names like the query, if it found nothing."""
@@ -210,6 +212,7 @@ def _select(
     return Result(
         query,
         _entries(entries, view)[offset:],
+        total=len(entries),
         missing=tuple(missing),
         offers=tuple(offer for offer in offers if offer is not None),
     )
@@ -256,10 +259,11 @@ def _rank(query: Keywords, request: SearchRequest, view: View, effort: Effort) -
     text = query.text.strip("`'\"")
     named = _named(text, view)
     if len(named) == 1 and not _is_word(text, named[0]):
-        return Result(query, named[request.offset :])
+        return Result(query, named[request.offset :], total=len(named))
     end = request.offset + request.max_results
     if not named and (begun := _begun(text, view)):
-        return Result(query, begun[request.offset : end], more=len(begun) > end)
+        more = len(begun) > end
+        return Result(query, begun[request.offset : end], more=more, total=len(begun))
     # One match beyond the last tells whether there are more.
     hits = view.index.rank(query, end + 1, view.near.get(query))
     # The index may be behind the catalog, which alone says what may be called and how.
@@ -273,6 +277,7 @@ def _rank(query: Keywords, request: SearchRequest, view: View, effort: Effort) -
         entries,
         ranked=True,
         more=len(best) > end,
+        total=None if entries else len(best),
         missing=_withheld(text, view),
         closest=closest,
         explained=explained,

@@ -126,12 +126,17 @@ def menu(entries: Iterable[ToolEntry], room: int) -> list[str]:
     """Name tools by what their names begin with, which is said once, in about so much room."""
     heads: dict[str, list[str]] = {}
     for entry in entries:
-        head, _, tail = entry.name.partition(":" if ":" in entry.name else "__")
-        heads.setdefault(f"{head}__" if ":" not in entry.name else head, []).append(tail)
+        head, sign, tail = entry.name.partition(":" if ":" in entry.name else "__")
+        # What begins with nothing in common is named whole.
+        lead, rest = (f"{head}{sign}".removesuffix(":"), tail) if sign else ("", entry.name)
+        heads.setdefault(lead, []).append(rest)
     share = max(room // max(len(heads), 1), MIN_NAMED)
     whole = sum(len(tail) + 2 for tails in heads.values() for tail in tails) <= room
     limit = room if whole else share
-    return [f"{head}: {listed(tails, limit)}" for head, tails in heads.items()]
+    return [
+        f"{head}: {listed(tails, limit)}" if head else listed(tails, limit)
+        for head, tails in heads.items()
+    ]
 
 
 def _line(name: ServerName, state: ServerState, view: View, limit: int) -> str:

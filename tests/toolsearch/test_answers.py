@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.catalog import Changes, Failed, Pending
+from aggregator.catalog import Changes, Failed, Pending, Ready, ToolEntry
 from aggregator.names import ServerName, ToolName
 from aggregator.toolsearch import parse_search
 from aggregator.toolsearch.answer import tell
@@ -178,7 +178,31 @@ def test_offset_goes_on_where_an_answer_ended():
     assert '8 tools for "thing", best first. There are more: ask with "offset": 8.' in first.text
     assert not {*names(first)} & {*names(second)}
     assert '"offset"' not in second.text
-    assert 'No more tools for "thing" after the first 40.' in ask(view, "thing", offset=40).text
+    assert 'No more tools for "thing" after the first 12.' in ask(view, "thing", offset=12).text
+
+
+@pytest.mark.parametrize("query", ["thing", "many__", "server:many"])
+def test_who_asks_beyond_the_end_is_told_where_it_is(query: str):
+    view = view_of({"many": ready("many", *(tool(f"get_thing_{n}") for n in range(12)))})
+
+    told = ask(view, query, offset=40).text
+
+    assert f'No more tools for "{query}": there are only 12.' in told
+
+
+def test_where_nothing_matches_an_offset_changes_nothing():
+    assert 'No tool matches "zzzz"' in ask(view_of(ALL), "zzzz", offset=40).text
+
+
+def test_an_overview_names_tools_without_a_prefix_as_they_are():
+    definitions = [tool("get_time"), tool("convert")]
+    entries = (ToolEntry(ToolName(each["name"]), ServerName("time"), each) for each in definitions)
+    view = view_of({"time": Ready(tuple(entries)), "slack": SLACK})
+
+    lines = ask(view).text.splitlines()
+
+    assert "get_time, convert" in lines
+    assert "slack__: send_message, list_channels" in lines
 
 
 def test_what_does_not_fit_in_full_comes_as_signature_then_as_name():
