@@ -38,6 +38,7 @@ class StderrWriter(RawIOBase):
         self._is_stuck = False
         self._patience = PATIENCE
         self._thread: threading.Thread | None = None
+        self._is_run = False
         self._tell: Callable[[int], None] = self._say
 
     def never_wait(self, tell: Callable[[int], None] | None = None) -> None:
@@ -103,11 +104,16 @@ class StderrWriter(RawIOBase):
         """Start to write, if that has not begun; without a thread the lines wait for one."""
         if self._thread is None and self._waiting:
             thread = threading.Thread(target=self._run, name="stderr", daemon=True)
+            # A signal may end the wait for its start, and then it is not known that it runs.
             with suppress(RuntimeError):
                 thread.start()
                 self._thread = thread
 
     def _run(self) -> None:
+        with self._moved:
+            if self._is_run:
+                return
+            self._is_run = True
         while True:
             with self._moved:
                 self._moved.wait_for(lambda: self._waiting)

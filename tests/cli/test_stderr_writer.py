@@ -120,6 +120,33 @@ def test_a_thread_that_cannot_be_started_loses_nothing(
     assert pipe.read(13) == b"first\nsecond\n"
 
 
+def test_a_signal_during_the_start_of_the_thread_has_nothing_written_twice(
+    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[object] = []
+    start = threading.Thread.start
+    first, second, third = (LINE.replace(b"x", each) for each in (b"1", b"2", b"3"))
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    writer, full = StderrWriter(pipe.input), pipe.fill()
+    writer.never_wait()
+    with monkeypatch.context() as world:
+        world.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.write(first)
+    writer.write(second)
+    pipe.read(full)
+
+    assert pipe.read(2 * len(LINE)) == first + second
+    writer.write(third)
+    assert pipe.read(len(LINE)) == third
+    assert failures == []
+
+
 SAID = 500
 """Lines that a pipe holds, however slow its reader is."""
 SCRIPT = f"""
