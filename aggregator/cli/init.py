@@ -42,6 +42,8 @@ def _run(options: argparse.Namespace, environment: Environment, done: list[str])
     target = _target(options, environment)
     there = place(options)
     found = [] if options.sources else list(_found(environment))
+    if not found and not options.sources:
+        environment.note("No client with servers was found on this machine")
     files = _chosen(found, options, environment)
     plan = _plan(files, target, environment)
     if not plan.changes:

@@ -14,7 +14,7 @@ from aggregator.cli.environment import ExitStatus
 from aggregator.config import load_config
 from aggregator.names import ServerName
 from tests.cli.session import run
-from tests.cli.shell import Ran, Shell, faulty
+from tests.cli.shell import FILES, Ran, Shell, faulty
 
 COMMENTED = """\
 # Mine.
@@ -93,6 +93,17 @@ def test_a_file_is_made_from_the_clients_a_person_chooses(shell: Shell) -> None:
     assert "Register it in Zed:" in ran.err
     assert "`aggregator install CLIENT`" in ran.err
     assert load_config(path, {}).servers[ServerName("tracker")].command == "tracker-mcp"
+
+
+def test_that_no_client_was_found_is_said(shell: Shell) -> None:
+    ran = shell.run("init", "--yes")
+    other = shell.run(
+        "init", "--config", "other.yaml", "--from", str(FILES / "cursor.json"), "--yes"
+    )
+
+    assert ran.status is ExitStatus.FINE, ran.err
+    assert "No client with servers was found on this machine\n" in ran.err
+    assert "No client" not in other.err
 
 
 def test_a_client_that_was_taken_from_is_registered_without_what_it_had(shell: Shell) -> None:
