@@ -16,7 +16,7 @@ from aggregator.cli.saving import advise
 from aggregator.cli.starting import Server, await_servers, is_starting
 from aggregator.cli.unready import audit_trouble, counting_trouble, refuse_unready, status_of
 from aggregator.errors import closest
-from aggregator.names import Ambiguous, Lookup, ServerName, ToolName, prefixes
+from aggregator.names import RESERVED, Ambiguous, Lookup, ServerName, ToolName, prefixes
 from aggregator.records.inspection import SERVERS_URI, TOOLS_URI
 from aggregator.search.repair import nearest
 
@@ -166,6 +166,8 @@ def _unknown(
             f"`aggregator inspect {subject}{view(options)}` lists its tools",
             ExitStatus.UNKNOWN,
         )
+    if (ours := _own(subject, options)) is not None:
+        return ours
     if (withheld := _withheld(subject, catalog, file_of(options))) is not None:
         return withheld
     close = _closest(subject, catalog, what)
@@ -177,6 +179,22 @@ def _unknown(
     if problem := catalog.get("problem"):
         hint += f"; what the file says now is not in use: {problem}"
     return CommandError(f"there is no {what} `{subject}`", hint, ExitStatus.UNKNOWN)
+
+
+def _own(subject: str, options: argparse.Namespace) -> CommandError | None:
+    """Say of a tool of ours, which is not in the catalog, which command does the same."""
+    searches = f"`aggregator search{view(options)} QUERY` searches as it does"
+    calls = f"`aggregator call{view(options)} TOOL key=value` calls a tool as it does"
+    commands = {
+        RESERVED.search: searches,
+        RESERVED.call: calls,
+        RESERVED.call_read_only: calls,
+    }
+    for name, command in commands.items():
+        if subject.casefold() == name.casefold():
+            problem = f"`{name}` is a tool of the aggregator itself, and of no server"
+            return CommandError(problem, command, ExitStatus.UNKNOWN)
+    return None
 
 
 def _withheld(subject: str, catalog: dict[str, Any], there: str | None) -> CommandError | None:

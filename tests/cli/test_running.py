@@ -102,6 +102,27 @@ def test_on_a_terminal_progress_is_live_and_leaves_nothing_behind(shell: Shell) 
     assert "\x1b[32mready\x1b[0m" in ran.out
 
 
+@pytest.mark.parametrize("command", ["inspect", "call"])
+@pytest.mark.parametrize(
+    ("ours", "hint"),
+    [
+        ("ToolSearch", "`aggregator search QUERY` searches as it does"),
+        ("calltool", "`aggregator call TOOL key=value` calls a tool as it does"),
+        ("CallReadOnlyTool", "`aggregator call TOOL key=value` calls a tool as it does"),
+    ],
+)
+def test_who_asks_for_a_tool_of_ours_is_told_the_command(
+    shell: Shell, command: str, ours: str, hint: str
+) -> None:
+    shell.write_servers(SERVERS)
+
+    ran = shell.run(command, ours)
+
+    assert ran.status is ExitStatus.UNKNOWN
+    assert "is a tool of the aggregator itself, and of no server" in ran.err
+    assert f"hint: {hint}\n" in ran.err
+
+
 def test_only_what_can_be_meant_is_suggested(shell: Shell) -> None:
     shell.write_servers(SERVERS.replace("  test:", "  faults:"))
 
