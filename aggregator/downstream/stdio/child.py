@@ -199,6 +199,8 @@ class Child:
             )
         if status is None:
             return "it stopped reading" if self._writer.broken.is_set() else "it closed its output"
+        if status == 0 and not self._reader.spoken:
+            return f"it {describe_status(status)} without speaking MCP"
         limit = overrun(self._limits, status, (line.text for line in self._words.lines()))
         cause = f", most likely for its `limits.{limit}`" if limit else ""
         return f"it {describe_status(status)}{cause}"

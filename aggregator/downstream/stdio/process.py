@@ -199,6 +199,10 @@ def unblocked(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
+_MAKERS = {"uvx": "uv", "npx": "Node.js", "npm": "Node.js"}
+"""What installs the programs that most servers are started with, where its name is another."""
+
+
 def _reason(
     command: str, environment: Mapping[str, str], cwd: str | Path | None, error: Exception
 ) -> str:
@@ -208,7 +212,8 @@ def _reason(
         case FileNotFoundError() if os.sep not in command:
             # The whole of it would fill every answer that names the reason.
             logger.debug("`%s` was looked for in %s", command, environment.get("PATH", ""))
-            problem = "was not found on PATH"
+            maker = _MAKERS.get(command)
+            problem = f"was not found on PATH{f'; it comes with {maker}' if maker else ''}"
         case FileNotFoundError():
             problem = "does not exist"
         case PermissionError():

@@ -274,6 +274,8 @@ async def test_a_child_gets_what_it_was_given_and_nothing_else(
     ("spec", "reason"),
     [
         (ChildSpec("no-such-command"), "the command `no-such-command` was not found on PATH"),
+        (ChildSpec("uvx", env={"PATH": "/nowhere"}), "on PATH; it comes with uv"),
+        (ChildSpec("npx", env={"PATH": "/nowhere"}), "on PATH; it comes with Node.js"),
         (ChildSpec("/no/such"), "the command `/no/such` does not exist"),
         (ChildSpec("/etc/passwd"), "the command `/etc/passwd` is not executable"),
         (ChildSpec("cat", cwd="/no/such"), "the working directory `/no/such` does not exist"),
@@ -288,6 +290,14 @@ async def test_a_child_that_cannot_be_started_says_why(
             async with open_child(spec, log=print, watchdog=watchdog):
                 raise AssertionError
         assert str(caught.value).endswith(reason)
+
+
+async def test_a_child_that_ends_without_a_message_is_said_not_to_speak_mcp(census: Census):
+    async with watched(census) as watchdog:
+        async with open_child(ChildSpec("true"), log=print, watchdog=watchdog) as child:
+            with anyio.fail_after(PATIENCE):
+                await until(lambda: "exited" in child.describe_end())
+            assert child.describe_end() == "it exited with status 0 without speaking MCP"
 
 
 async def test_a_child_for_which_there_is_no_thread_says_why(
