@@ -1,5 +1,6 @@
 """What our own tools are called, as the file says it."""
 
+from itertools import combinations
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -31,6 +32,12 @@ class NamesForm(BaseForm):
 
 def told_apart(value: NamesForm) -> NamesForm:
     """Refuse names that can be taken for one another."""
-    if look_alike((value.search, value.call, value.call_read_only)):
-        raise problem("gives two tools names that can be taken for one another")
+    named = {"search": value.search, "call": value.call, "callReadOnly": value.call_read_only}
+    pairs = combinations(named.items(), 2)
+    for (key, name), (other, alike) in pairs:
+        if look_alike(name, alike):
+            raise problem(
+                f"gives two tools names that can be taken for one another: "
+                f"`{name}` (`{key}`) and `{alike}` (`{other}`)"
+            )
     return value

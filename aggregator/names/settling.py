@@ -109,9 +109,9 @@ def is_own_name(name: str) -> bool:
     return bool(_OWN_NAME.fullmatch(name)) and "__" not in name and not _SPLIT_MARK.search(name)
 
 
-def look_alike(names: Collection[str]) -> bool:
-    """Say whether some of these names can be taken for one another."""
-    return len(set(map(_skeleton, names))) < len(names)
+def look_alike(one: str, other: str) -> bool:
+    """Say whether two names can be taken for one another."""
+    return _skeleton(one) == _skeleton(other)
 
 
 def plain_name(tool: str) -> str:

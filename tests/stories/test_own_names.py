@@ -84,9 +84,17 @@ def test_a_name_that_not_every_client_takes_is_refused(name: str) -> None:
     assert "letters, digits and single underscores" in str(problem)
 
 
-@pytest.mark.parametrize("names", ["{search: CallTool}", "{search: X1, call: xl}"])
-def test_names_that_can_be_taken_for_one_another_are_refused(names: str) -> None:
-    assert "can be taken for one another" in str(refusal(f"servers: {{}}\nnames: {names}"))
+@pytest.mark.parametrize(
+    ("names", "pair"),
+    [
+        ("{search: CallTool}", "`CallTool` (`search`) and `CallTool` (`call`)"),
+        ("{search: X1, call: xl}", "`X1` (`search`) and `xl` (`call`)"),
+    ],
+)
+def test_names_that_can_be_taken_for_one_another_are_refused(names: str, pair: str) -> None:
+    problem = str(refusal(f"servers: {{}}\nnames: {names}"))
+
+    assert f"can be taken for one another: {pair}" in problem
 
 
 def test_a_tool_of_ours_that_does_not_exist_cannot_be_named() -> None:
