@@ -16,6 +16,7 @@ from aggregator.config.quantities import parted
 from aggregator.config.settings import Settings
 from aggregator.config.source import read_text
 from aggregator.fleet.approving import lock_path, missing
+from aggregator.names import prefixes
 from aggregator.secrecy import Redaction, is_secret, looks_secret
 from aggregator.toolsearch.offers.skills import read_skills
 
@@ -27,6 +28,8 @@ _LAUNCHERS: Mapping[str, str] = {"npx": "npm", "bunx": "npm", "uvx": "PyPI", "pi
 """Programs that fetch what they run, and from where."""
 _MARKS: Mapping[str, str] = {"npm": "@", "PyPI": "=="}
 """What stands there between a package and its version."""
+_HASHED = re.compile(r"_[0-9a-f]{6}$")
+"""The end of what was made of a name because it was not alone."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -72,6 +75,7 @@ def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:
     found.extend(Finding("warning", *each) for each in _literal_secrets(written))
     found.extend(Finding("warning", "", text) for text in _open_env_files(written, config.path))
     found.extend(_misnamed(config.settings))
+    found.extend(Finding("warning", *each) for each in _crowded(config))
     found.extend(Finding("warning", *each) for each in _unlocked(config))
     for server in config.enabled.values():
         found.extend(Finding("error", server.name, text) for text in _obstacles(server, variables))
@@ -95,6 +99,18 @@ def _misnamed(settings: Settings) -> Iterator[Finding]:
             else:
                 text = f"`{name}` is not a known client; this applies to any of this name"
                 yield Finding("hint", "", f"`{key}`: {text}")
+
+
+def _crowded(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield what is called otherwise than its name says, as another is called so."""
+    owners = {server.prefix: server.name for server in config.servers.values()}
+    for server in config.enabled.values():
+        wanted = prefixes([server.name])[server.name]
+        owner = owners.get(wanted, server.name)
+        if owner != server.name and _HASHED.search(server.prefix):
+            text = f"its tools are called `{server.prefix}__…`, since those of `{owner}` are called"
+            remedy = "rename one of the two, or give it a `prefix`"
+            yield server.name, f"{text} `{wanted}__…`; {remedy}"
 
 
 def _unlocked(config: Config) -> Iterator[tuple[str, str]]:

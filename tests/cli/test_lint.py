@@ -95,6 +95,18 @@ def test_what_is_wrong_with_a_server_is_said(tmp_path: Path, server: str, findin
     assert found.startswith(finding)
 
 
+def test_a_server_whose_name_is_too_like_another_is_told_what_it_is_called(tmp_path: Path) -> None:
+    servers = "servers: {a-b: {command: sh, description: x%s}, a_b: {command: sh, description: x}}"
+
+    (found,) = findings(tmp_path, servers % "")
+
+    assert found == (
+        "warning: a-b: its tools are called `a_b_d44362__…`, since those of `a_b` are called "
+        "`a_b__…`; rename one of the two, or give it a `prefix`"
+    )
+    assert findings(tmp_path, servers % ", prefix: ab") == []
+
+
 def test_files_that_others_may_touch_are_named(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A=b\n", encoding="utf-8")
     (tmp_path / ".env").chmod(0o644)
