@@ -15,7 +15,7 @@ from aggregator.cli.config_file import config_path
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.lint import gathered, lint
 from aggregator.cli.login import ending_logins
-from aggregator.cli.pages import as_json, beside, why_not
+from aggregator.cli.pages import as_json, beside, counted, why_not
 from aggregator.cli.peer import serving
 from aggregator.cli.saving import advise
 from aggregator.cli.starting import await_servers, is_starting
@@ -204,7 +204,8 @@ def _about_config(report: Report, environment: Environment) -> Iterator[str]:
         if report["hint"]:
             yield paper.fill(f"hint: {report['hint']}", "  ")
         return
-    yield f"  {report['ready']} of {report['servers']} servers are ready"
+    verb = "is" if report["servers"] == 1 else "are"
+    yield f"  {report['ready']} of {counted(report['servers'], 'server')} {verb} ready"
     for server in report["failing"]:
         yield paper.fill(f"error: {server['name']}: {server['reason']}", "  ")
         words = beside(server["stderr"], server["reason"])

@@ -85,7 +85,7 @@ def _write(
         environment.note(f"`{name}` is left out from now on: it has `pin: false`")
     tools = counted(sum(len(each.tools) for each in lock.values()), "tool")
     what = f"{tools} of {counted(len(lock), 'server')}"
-    done = "has" if is_changed else "has as before"
+    done = "has" if is_changed else "still has"
     environment.note(f"`{path}` {done} {what}")
     return ExitStatus.UNAVAILABLE if offered.absent else ExitStatus.FINE
 

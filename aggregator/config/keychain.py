@@ -4,6 +4,7 @@ The extra is imported when a file needs it: that takes a while, and most files d
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from importlib import import_module
@@ -21,7 +22,10 @@ NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@/-]{0,127}"
 """What a secret may be called."""
 PATIENCE = 5.0
 """Seconds a keyring may take: one that is locked may wait for a person, and we for it."""
-EXTRA = "`pip install 'mcp-tool-aggregator[keyring]'` installs the extra that it needs"
+EXTRA = (
+    f"`{sys.executable} -m pip install 'mcp-tool-aggregator[keyring]'` "
+    "installs the extra that it needs"
+)
 
 _REFERENCE = re.compile(rf"(?<!\$)(?:\$\$)*\$\{{({PREFIX}{NAME})(?=[:}}])", re.ASCII)
 

@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.cli.environment import ExitStatus
 from aggregator.clients import INSTALLABLE
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, faulty
 from tests.cli.test_running import BROKEN, SERVERS
 
 pytestmark = pytest.mark.slow
@@ -27,6 +27,12 @@ def test_doctor_says_what_fails_and_how_a_client_is_served(shell: Shell) -> None
     assert "surface `relay`" in ran.out
     assert "cursor (user): registered as `toolbox`" in ran.out
     assert set(data["versions"]) >= {"aggregator", "python", "mcp"}
+
+
+def test_doctor_counts_one_server_as_one(shell: Shell) -> None:
+    shell.write_servers(f"servers:\n  test:\n    {faulty()}\n")
+
+    assert "  1 of 1 server is ready\n" in shell.run("doctor").out
 
 
 def test_doctor_tells_a_slow_start_from_a_failure(shell: Shell) -> None:

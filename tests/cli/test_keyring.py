@@ -311,7 +311,7 @@ def test_where_there_is_no_keyring_it_is_said_what_to_do(shell: Shell) -> None:
 
     assert without.status is missing.status is ExitStatus.ERROR
     assert "this system has no keyring that can be used: write `${NAME}` instead" in without.err
-    assert "pip install 'mcp-tool-aggregator[keyring]'" in missing.err
+    assert f"`{sys.executable} -m pip install 'mcp-tool-aggregator[keyring]'`" in missing.err
 
 
 @pytest.mark.parametrize("given", ["", "\n"])

@@ -79,7 +79,7 @@ def test_what_differs_is_told_by_classes_and_approved(shell: Shell) -> None:
     assert "notes__add" not in classes(shell)
     assert shell.run("approve", "notes").status == ExitStatus.FINE
     assert shell.run("lock", "--check").status == ExitStatus.FINE
-    assert shell.run("lock").err.count("has as before 5 tools of 1 server") == 1
+    assert shell.run("lock").err.count("still has 5 tools of 1 server") == 1
 
 
 def test_instructions_are_a_class_of_their_own_and_approved_with_their_server(
