@@ -226,7 +226,7 @@ With `--url` they ask a running aggregator.
 | 3 | the called tool reports that it failed |
 | 4 | a server is not ready or went away; for `inspect` and `search`, no server is ready |
 | 5 | there is no such server or tool, or the name is ambiguous |
-| 6 | the aggregator at `--url` did not answer, ended before it did, or refused the request |
+| 6 | no aggregator at `--url` answered, or it ended before it did, or refused the request |
 | 7 | servers are not ready only because someone has to log in |
 | 130 | the command was interrupted |
 | 143 | the command was ended by SIGTERM |
