@@ -206,15 +206,21 @@ def telling_of_roots(capabilities: JsonObject) -> JsonObject:
     return {**capabilities, "roots": {"listChanged": True}}
 
 
+def askable(capabilities: JsonObject) -> JsonObject:
+    """Return of a client's capabilities what servers can be told of several clients at once."""
+    return {
+        name: _spelled_out(name, capabilities[name]) for name in EVERYTHING if name in capabilities
+    }
+
+
 def joint(clients: list[JsonObject], expected: JsonObject = EVERYTHING) -> JsonObject:
     """Return what at least one of these clients can be asked; what is expected if none is known."""
     if not clients:
         return expected
     found: dict[str, Any] = {}
     for capabilities in clients:
-        for name in EVERYTHING:
-            if name in capabilities:
-                found[name] = {**found.get(name, {}), **_spelled_out(name, capabilities[name])}
+        for name, settings in askable(capabilities).items():
+            found[name] = {**found.get(name, {}), **settings}
     return found
 
 

@@ -27,7 +27,7 @@ from aggregator.catalog import (
 )
 from aggregator.config import Config, ServerConfig
 from aggregator.downstream.eras import Eras
-from aggregator.downstream.questions import joint
+from aggregator.downstream.questions import askable, joint
 from aggregator.downstream.review import NO_REVIEWS, Reviews
 from aggregator.downstream.server import Downstream
 from aggregator.downstream.start_queue import StartQueue
@@ -119,6 +119,7 @@ class Fleet:
         )
         """What clients of each profile look through."""
         self._clients: list[JsonObject] = []
+        """What differently able clients can be asked, and nothing else that they say."""
         self._unreachable: dict[ServerName, str] = {}
         self._watched: dict[ServerName, frozenset[str]] = {}
         self._events = events or NoEvents()
@@ -302,8 +303,11 @@ class Fleet:
 
     def meet(self, capabilities: JsonObject) -> None:
         """Take note of what a client can be asked, for servers that start later."""
-        if capabilities not in self._clients and len(self._clients) < MAX_KINDS_OF_CLIENT:
-            self._clients.append(capabilities)
+        if self._is_shared:
+            return
+        kind = askable(capabilities)
+        if kind not in self._clients and len(self._clients) < MAX_KINDS_OF_CLIENT:
+            self._clients.append(kind)
 
     async def until_ready(self, server: ServerName, resident: Resident | None = None) -> None:
         """Wake a server that is not there and wait for it, or for a client's own process of it.

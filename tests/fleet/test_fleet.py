@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
+from weakref import ref
 
 import anyio
 import pytest
@@ -141,3 +143,20 @@ async def test_a_problem_with_the_file_is_a_change_that_is_told_once() -> None:
             group.cancel_scope.cancel()
 
     assert told == ["odd", "other"]
+
+
+class Said(dict[str, Any]):
+    """What a client says, of which can be told when nobody has it any more."""
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_nothing_is_kept_of_clients_that_no_server_is_told(*, is_shared: bool) -> None:
+    fleet = Fleet(
+        configured({}), connect=lambda _server: never(), identity=IDENTITY, is_shared=is_shared
+    )
+    said, forms = Said({"some/extension": {}}), Said()
+    kept = [ref(said)] + [ref(forms)] * is_shared
+    fleet.meet({"elicitation": forms, "extensions": said})
+    del said, forms
+
+    assert [each() for each in kept] == [None] * len(kept)
