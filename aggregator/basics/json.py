@@ -33,3 +33,28 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
 def items(value: object) -> list[Any]:
     """Return a JSON value if it is an array, and an empty one in its place if not."""
     return value if is_array(value) else []
+
+
+EACH = 64
+"""Bytes that any JSON value takes at least, as it is in memory."""
+
+
+def weight(value: object, most: int) -> int:
+    """Return how many bytes a JSON value takes, or something above `most` if that is more.
+
+    It is counted no further than that, however large the value is.
+    """
+    found, rest = 0, [value]
+    while rest and found <= most:
+        each = rest.pop()
+        found += EACH
+        if isinstance(each, str):
+            # As many bytes as characters at least: what is too long is not copied to see that.
+            is_counted = found + len(each) > most or each.isascii()
+            found += len(each) if is_counted else len(each.encode(errors="surrogatepass"))
+        elif is_object(each) or is_array(each):
+            if found + EACH * len(each) > most:
+                return most + 1
+            rest += each
+            rest += each.values() if is_object(each) else ()
+    return found

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.eras import Era
-from aggregator.basics.json import JsonObject
+from aggregator.basics.json import EACH, JsonObject, weight
 from aggregator.config.profile import for_others
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ServerName
@@ -40,6 +41,10 @@ from aggregator.upstream.watches import Watcher
 
 INTRODUCING = ("initialize", "server/discover")
 """What is answered with instructions."""
+MAX_INTRODUCTION = 64 * 1024
+"""Bytes that a client may say of itself in the handshake, which its session keeps."""
+MAX_TOLD = 64
+"""Characters that are shown of what a client calls something."""
 
 
 class Requesters:
@@ -70,8 +75,14 @@ class Requesters:
         self._given.update(given)
 
     def meet(self, ctx: Context) -> None:
-        """Take note of what a new client can be asked."""
+        """Take note of what a new client can be asked.
+
+        Raises:
+            MCPError: It says more of itself than is kept.
+        """
         if ctx.method in INTRODUCING:
+            if ctx.method == "initialize":
+                _check_length(ctx.params or {})
             capabilities = declaration(ctx)
             self._fleet.meet(capabilities)
             if ctx.method == "server/discover" and has_servers_alone(ctx):
@@ -176,3 +187,20 @@ class Requesters:
             remembered=self._remembered(ctx),
             share=self._sharing(ctx),
         )
+
+
+def _check_length(said: JsonObject) -> None:
+    """See to it that what a client says of itself can be kept for as long as it is here.
+
+    Raises:
+        MCPError: It is too long.
+    """
+    if weight(said, MAX_INTRODUCTION) <= MAX_INTRODUCTION:
+        return
+    longest = max(said, key=lambda name: weight({name: said[name]}, MAX_INTRODUCTION))
+    raise MCPError(
+        types.INVALID_PARAMS,
+        f"`{longest[:MAX_TOLD]}` is too long: what a client says of itself in `initialize` may "
+        f"take {MAX_INTRODUCTION // 1024} KiB in all, where each name and value counts as at "
+        f"least {EACH} bytes",
+    )

@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
+from aggregator.upstream.requesters import MAX_INTRODUCTION
 from tests.loopback.door import NO_CERTIFICATES, Open, door
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Context, Era, Peer, connect_to, ready
@@ -308,3 +309,17 @@ async def request_of(
     if era == "handshake":
         return {"json": call(name), "headers": await begin(client, opened)}
     return modern("tools/call", {"name": name, "arguments": {}}, mcp_name=name)
+
+
+async def test_no_session_is_opened_for_a_client_that_says_too_much_of_itself(
+    tmp_path: Path,
+) -> None:
+    titled: dict[str, Any] = {**HELLO["clientInfo"], "title": "x" * MAX_INTRODUCTION}
+
+    async with serving(tmp_path) as (opened, client, _):
+        hello = asked("initialize", {**HELLO, "clientInfo": titled})
+        answer = await client.post(opened.url, json=hello)
+
+    assert "mcp-session-id" not in answer.headers
+    assert answer.json()["error"]["code"] == types.INVALID_PARAMS
+    assert "`clientInfo` is too long" in answer.json()["error"]["message"]
