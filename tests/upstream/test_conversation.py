@@ -1,3 +1,4 @@
+from sys import getrefcount
 from typing import Any
 
 import anyio
@@ -51,6 +52,18 @@ def test_two_conversations_do_not_mix():
     assert other.loaded == ()
     assert other.seen(entry("a")) == "never"
     assert "a" not in other.list_of(relists=None)
+
+
+def test_a_refused_call_is_known_again_without_its_arguments_being_kept():
+    conversation, note = Conversation(), "x" * 1000
+    held = getrefcount(note)
+    conversation.refused(ToolName("a"), {"note": note, "count": "three"})
+
+    assert getrefcount(note) == held
+    assert conversation.insists(ToolName("a"), {"note": "x" * 1000, "count": "three"})
+    assert not conversation.insists(ToolName("b"), {"note": note, "count": "three"})
+    assert not conversation.insists(ToolName("a"), {"note": note, "count": 3})
+    assert not Conversation().insists(ToolName("a"), {})
 
 
 def test_over_the_cap_the_oldest_unused_leave():
