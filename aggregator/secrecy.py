@@ -12,6 +12,8 @@ HIDDEN = "***"
 
 SHORTEST = 6
 """Characters below which a value is a setting, not a secret."""
+LONGEST = 4100
+"""Characters of which a part may be needed to see that they have the form of a secret."""
 
 _NAMES = re.compile(
     r"(?:^|[_\W])(?:key|token|pass|pwd|pw|psk|pat|creds?|auth|authorization|cookie|dsn|bearer|jwt"
@@ -159,6 +161,18 @@ class Redaction:
             if value in text:
                 text = text.replace(value, f"[{name}]")
         return text
+
+    def beginning(self, text: str, most: int) -> str:
+        """Return so many characters at most of a text without secrets, and of no secret a half.
+
+        Of a long text no more is looked at than that takes, since anybody may have sent it.
+        """
+        half = max([LONGEST, *(len(value) for value, _ in self._hidden[:1])])
+        looked_at = most + 2 * half
+        if len(text) <= looked_at:
+            return self(text)[:most]
+        # What was cut in two at the end is not recognised, and left out as a whole.
+        return self(text[:looked_at])[:-half][:most]
 
     def __call__(self, text: str) -> str:
         """Return the text also without what looks like a secret of anybody else."""

@@ -32,6 +32,10 @@ FAILURES = (
 LAST_WORDS = 20
 """Lines of standard error that are kept of a server that is gone."""
 
+MAX_REASON = 4000
+"""Characters of a reason that anybody reads."""
+MAX_LOOKED_AT = 64 * 1024
+"""Characters that are looked at of how an error describes itself, which may be a server's words."""
 SHOWN_CHARACTERS = 300
 """Characters of one line that become part of a reason."""
 
@@ -148,7 +152,7 @@ def in_words(error: BaseException) -> str:
 
 def first_line(error: BaseException) -> str:
     """Return how an error describes itself, in a line; its class if it does not."""
-    text = str(error).strip().splitlines()
+    text = str(error)[:MAX_LOOKED_AT].strip().splitlines()
     return text[0] if text else type(error).__name__
 
 
@@ -157,6 +161,11 @@ def _leaves(failures: BaseExceptionGroup[Exception]) -> list[Exception]:
     for each in failures.exceptions:
         found.extend(_leaves(each) if isinstance(each, BaseExceptionGroup) else [each])
     return found
+
+
+def shown(reason: str, redact: Redaction) -> str:
+    """Return as much of a reason as anybody reads, without what was given in confidence."""
+    return redact.beginning(reason, MAX_REASON)
 
 
 def log_bug(server: str, bugs: BaseExceptionGroup[Exception]) -> Failure:
@@ -168,7 +177,7 @@ def log_bug(server: str, bugs: BaseExceptionGroup[Exception]) -> Failure:
 
 def undelivered(server: str, call: Undelivered, redact: Redaction) -> CallError:
     """Say to the caller what its transport says of a call."""
-    reason = redact(call.reason)
+    reason = shown(call.reason, redact)
     if call.may_have_run:
         return ServerLostError(server, reason)
     login = call.remedy.command if call.remedy else None

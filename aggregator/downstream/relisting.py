@@ -10,7 +10,7 @@ from aggregator.basics.signals import Signal
 from aggregator.basics.turns import in_turns
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
-from aggregator.downstream.failure import FAILURES, in_words
+from aggregator.downstream.failure import FAILURES, in_words, shown
 from aggregator.downstream.inventory import BESIDES, LISTING_PATIENCE, Inventory, list_tools
 from aggregator.downstream.link import Link
 from aggregator.downstream.need import Need
@@ -102,7 +102,7 @@ async def _list_anew(server: ServerConfig, link: Link, known: Inventory, kind: s
         logger.warning(
             "its %s could not be listed (%s); keeping those known so far",
             kind,
-            Redaction(server.given())(in_words(error)),
+            shown(in_words(error), Redaction(server.given())),
             extra={"server": server.name},
         )
     return replace(known, state=known.state.with_listed(kind))

@@ -13,7 +13,7 @@ from aggregator.downstream.deadlines import Deadlines, Ending, Patience
 from aggregator.downstream.envelope import NOTHING_MIRRORED, Mirrored
 from aggregator.downstream.era_choice import EraChoice
 from aggregator.downstream.exchange import REQUEST_FAILURES
-from aggregator.downstream.failure import Failure, undelivered
+from aggregator.downstream.failure import Failure, shown, undelivered
 from aggregator.downstream.inflight import Caller, ClientCall
 from aggregator.downstream.link import Link
 from aggregator.downstream.need import Need
@@ -269,7 +269,7 @@ class Requests:
     def _end_of(self, link: Link) -> str:
         """Say how a link came to its end, with what its server said last."""
         end = Failure(link.fault or link.transport.describe_end())
-        return self._status.redact(end.with_words(link.transport.last_words()).reason)
+        return shown(end.with_words(link.transport.last_words()).reason, self._status.redact)
 
     def _leave(self) -> None:
         """Count one request less."""

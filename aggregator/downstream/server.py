@@ -20,6 +20,7 @@ from aggregator.downstream.failure import (
     explain,
     log_bug,
     most_telling,
+    shown,
 )
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.introduction import Ourselves
@@ -271,7 +272,7 @@ class Downstream:
         except* Exception as bugs:  # noqa: BLE001 - the boundary between one server and all others
             failure = log_bug(self.name, bugs)
         failure = attempt.complete(failure)
-        return replace(failure, reason=self._status.redact(failure.reason))
+        return replace(failure, reason=shown(failure.reason, self._status.redact))
 
     async def _attempt(self, attempt: Attempt, start: Start) -> Failure:
         news = LinkNews(self.name, self._events, self._questions)
@@ -331,7 +332,7 @@ class Downstream:
             return Failure("nobody needs it", ready_for=ready_for)
         self._need.forget_calls()
         # To close what is left of it takes a while; who calls meanwhile has to wait for the next.
-        reason = self._status.redact(link.fault or link.transport.describe_end())
+        reason = shown(link.fault or link.transport.describe_end(), self._status.redact)
         self._status.leave(reason, self._outage.until)
         return Failure(reason, ready_for=ready_for)
 

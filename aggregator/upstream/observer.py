@@ -199,7 +199,7 @@ def origin_of(request: Request, stream: Stream) -> Origin:
 
 def _short(text: str, redact: Callable[[], Redaction]) -> str:
     """Return the beginning of a text; half of a secret would not be recognised later on."""
-    return text if len(text) <= MAX_TEXT else redact()(text)[:MAX_TEXT]
+    return text if len(text) <= MAX_TEXT else redact().beginning(text, MAX_TEXT)
 
 
 def _outcome(result: JsonObject) -> str:

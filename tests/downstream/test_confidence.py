@@ -1,6 +1,7 @@
 """What a server was given in confidence is not in what is said of it, however it says it."""
 
 from dataclasses import replace
+from time import thread_time
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from aggregator.basics.json import JsonObject
 from aggregator.catalog import Pending, Ready, ServerState
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import Eras
+from aggregator.downstream.failure import MAX_REASON
 from aggregator.downstream.introduction import Ourselves
 from aggregator.downstream.questions import refuse
 from aggregator.downstream.server import Downstream
@@ -159,3 +161,34 @@ def test_each_line_of_a_value_is_hidden() -> None:
 
     assert redact("  krSECline1") == "  [PEM]"
     assert redact("krSECline2/ is short") == "[PEM] is short"
+
+
+@pytest.mark.parametrize("before", range(0, 9000, 250))
+@pytest.mark.parametrize("secret", ["confided " * 800, f"ghp_{'0123456789' * 4}"])
+def test_no_half_of_a_secret_is_left_where_a_long_text_is_cut(before: int, secret: str) -> None:
+    beginning = Redaction([("KEY", secret.strip())]).beginning
+
+    for hidden in ("", "ghp_0123456789" * 500):
+        text = beginning(f"{hidden}{'a ' * before}{secret}{'b ' * 9000}", 200)
+        assert len(text) <= 200
+        assert "conf" not in text
+        assert "ghp_" not in text
+
+
+def test_of_a_long_text_no_more_is_looked_at_than_is_shown_of_it() -> None:
+    began = thread_time()
+    assert Redaction([]).beginning("//a:" * 4_000_000, 200) == "//a:" * 50
+    assert thread_time() - began < 0.1
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("word", ["x", "x\n", " "])
+async def test_a_server_that_refuses_us_at_length_is_quoted_in_short(word: str, era: Era) -> None:
+    async def refuse_at_length(_context: Dispatch, _params: Json) -> Json:
+        raise MCPError(-32000, word * 2_000_000)
+
+    handlers = {"initialize": refuse_at_length, "server__discover": refuse_at_length}
+    reports = await reports_of(RawServer(era, **handlers))
+
+    assert reports.failed is not None
+    assert reports.failed.reason in ("x" * MAX_REASON, "x", "MCPError")
