@@ -31,6 +31,10 @@ class SingleWrites:
     def write(self, data: bytes) -> None:
         """Write some bytes, but a head with what is written next, or in the next turn."""
         held, self._held = self._held, b""
+        if self.is_closing():
+            # Of several requests on a connection, uvicorn tells only the last that it is lost; a
+            # transport that is closed may take it for a mistake that one goes on writing.
+            return
         if held and len(data) <= SMALL_BYTES:
             self._transport.write(held + data)
         elif held:
@@ -88,7 +92,7 @@ class SingleWrites:
 
     def _flush(self) -> None:
         held, self._held = self._held, b""
-        if held:
+        if held and not self.is_closing():
             self._transport.write(held)
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import logging
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from aggregator.upstream.http.shortcut import Offer
 from aggregator.upstream.http.time_limits import HAS_HTTPTOOLS
 from aggregator.upstream.replica import ELSEWHERE
 from tests.loopback.door import door
+from tests.loops import LOOPS
 from tests.patience import PATIENCE
 from tests.peers import ERAS, Era, ready, until
 from tests.raw import Dispatch, Json, RawServer
@@ -312,6 +314,27 @@ async def test_what_is_sent_while_a_call_is_under_way_is_answered_after_it(
         range(wire.number - 2, wire.number + 1)
     )
     assert [each.text for each in answers] == ["plain: {'lingers': True}", "plain: {}", "plain: {}"]
+
+
+@pytest.mark.parametrize("anyio_backend", LOOPS)
+async def test_a_call_comes_to_its_end_whose_client_has_sent_another_and_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    counting = {"name": "one__count", "arguments": {"lingers": True}}
+    async with serving(tmp_path, "handshake") as served:
+        peer = served.peer
+        async with connected(served.opened, "handshake", served.wire) as wire:
+            tokened = {**counting, "_meta": {"progressToken": 1}}
+            await wire.send((*wire.request(CALL, tokened), *wire.call()))
+            await peer.blocked.wait()
+        # That it has gone is known by the time that somebody else is answered.
+        assert (await served.wire.ask(*served.wire.call())).status == 200
+        peer.let_through.set()
+        for _ in range(3):
+            assert (await served.wire.ask(*served.wire.call())).status == 200
+
+    assert ("count", counting["arguments"]) in peer.calls
+    assert not [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
 
 
 async def test_a_door_that_closes_lets_a_call_come_to_its_end(era: Era, tmp_path: Path) -> None:

@@ -81,6 +81,22 @@ def test_a_head_is_written_before_its_connection_is_closed(connection: Connectio
     assert connection.gathered.is_closing()
 
 
+@pytest.mark.parametrize("before", [[], [HEAD]])
+def test_nothing_is_written_to_a_connection_that_is_closed(
+    before: list[bytes], connection: Connection
+) -> None:
+    for each in before:
+        connection.gathered.write(each)
+    connection.done.append("closed")
+    connection.turn()
+    for each in (HEAD, b"{}", b"x" * (SMALL_BYTES + 1)):
+        connection.gathered.write(each)
+        connection.turn()
+    connection.gathered.close()
+
+    assert connection.done == ["closed", "closed"]
+
+
 def test_all_else_is_asked_of_the_connection_itself() -> None:
     assert Connection(address="its own").gathered.get_extra_info("address") == "its own"
 
