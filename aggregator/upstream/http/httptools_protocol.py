@@ -96,12 +96,16 @@ class _HttptoolsProtocol(HttpToolsProtocol):
     _answered = _Answered()
     _turned: Any = None
     """What the last one of them is answered by that has become a request as any other."""
+    _current: Any = None
+    """What the last request is answered by that was begun; others may wait behind it."""
+    _is_deaf = False
+    """Whether nothing more is taken, since something that came could not be."""
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
         self._single_writes = SingleWrites(transport, self.loop.call_soon)
         super().connection_made(self._single_writes)  # pyright: ignore[reportArgumentType]
-        self._request_timer = RequestTimer(self, self.limits, self._is_answering)
+        self._request_timer = RequestTimer(self, self.limits, self._refuse)
         self._request_timer.begin()
         self._shortcut = Shortcut()
         own = {Presence.KEY: self._request_timer.presence, Shortcut.KEY: self._shortcut}
@@ -175,7 +179,7 @@ class _HttptoolsProtocol(HttpToolsProtocol):
         scope: Any = self._taken
         if scope is not None:
             self._taken = None
-            self.cycle = self._turned = RequestResponseCycle(
+            self.cycle = self._turned = self._current = RequestResponseCycle(
                 scope=scope,
                 transport=self.transport,
                 flow=self.flow,
@@ -188,6 +192,8 @@ class _HttptoolsProtocol(HttpToolsProtocol):
                 keep_alive=True,
                 on_response=self.on_response_complete,
             )
+            # It was taken only once it was whole.
+            super().on_message_complete()
         # What has come behind it since has one of its own.
         send: Send = self._turned.send
         return send
@@ -203,11 +209,13 @@ class _HttptoolsProtocol(HttpToolsProtocol):
 
     def _take(self, data: bytes) -> None:
         """Take some of a request, unless its head is too long, and see whether it is whole."""
+        if self._is_deaf:
+            return
         self._first = data if self._is_between() else b""
         if self._in_head:
             self._beside += self._size_in_head(data)
             if self._beside > MAX_HEAD_BYTES:
-                self._refuse_more()
+                self._refuse(TOO_LARGE)
                 return
         self._has_body = False
         self._unset_keepalive_if_required()
@@ -235,19 +243,43 @@ class _HttptoolsProtocol(HttpToolsProtocol):
         if not (self._in_head or self._has_body):
             self._beside += size
             if self._beside > MAX_HEAD_BYTES:
-                self._refuse_more()
+                self._refuse(TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
-        """Say that what came is no request, unless that would stand in the middle of an answer."""
+        """Say that what came is no request, unless that would stand before or in an answer."""
+        if self._leaves_answers():
+            return
         if self._is_answering():
             self.transport.close()
         else:
             super().send_400_response(msg)
 
-    def _refuse_more(self) -> None:
+    def _refuse(self, answer: bytes) -> None:
+        """Close the connection, and say why unless that would stand before or in an answer."""
+        if self._leaves_answers():
+            return
         if not self._is_answering():
-            self.transport.write(TOO_LARGE)
+            self.transport.write(answer)
         self.transport.close()
+
+    def _leaves_answers(self) -> bool:
+        """Take no more, and say whether it is closed once the requests before that are answered."""
+        self._is_deaf = True
+        self._request_timer.expect_nothing()
+        cycle: Any = self.cycle
+        if self.pipeline and cycle.more_body:
+            # What was to be taken no further is the body of the last.
+            self.pipeline.popleft()
+            cycle = self.cycle = self.pipeline[0][0] if self.pipeline else self._current
+        if cycle is None or cycle.response_complete or cycle.more_body:
+            return False
+        super().shutdown()
+        return True
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as the base class has it
+        """Begin to answer a request."""
+        self._current = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _read(self, data: bytes) -> None:
         """Have it parsed; whoever offers another protocol is answered in this one."""

@@ -63,12 +63,12 @@ class RequestTimer:
     """Watches over one connection: that its client asks in time, and whether it is there."""
 
     def __init__(
-        self, protocol: "_Connected", limits: ConnectionLimits, is_answering: Callable[[], bool]
+        self, protocol: "_Connected", limits: ConnectionLimits, refuse: Callable[[bytes], None]
     ) -> None:
         self.presence = Presence(protocol.transport.close)
         self._protocol = protocol
         self._limits = limits
-        self._is_answering = is_answering
+        self._refuse = refuse
         self._timer: _Timer | None = None
         self._client: Address | None = protocol.client
 
@@ -98,12 +98,10 @@ class RequestTimer:
             self._limits.among.release(self._client)
 
     def _hang_up(self) -> None:
-        """Close the connection, and say why unless an answer is under way."""
-        transport = self._protocol.transport
-        if not transport.is_closing():
-            if not self._is_answering():
-                transport.write(TIMEOUT)
-            transport.close()
+        """Take no more of the request, and say why."""
+        self._timer = None
+        if not self._protocol.transport.is_closing():
+            self._refuse(TIMEOUT)
 
 
 class _TimedProtocol(H11Protocol):
@@ -115,7 +113,7 @@ class _TimedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Expect a request."""
         super().connection_made(SingleWrites(transport, self.loop.call_soon))  # pyright: ignore[reportArgumentType]
-        self._request_timer = RequestTimer(self, self.limits, self._is_answering)
+        self._request_timer = RequestTimer(self, self.limits, self._refuse)
         self._request_timer.begin()
         self.app_state = {**self.app_state, Presence.KEY: self._request_timer.presence}
 
@@ -132,5 +130,8 @@ class _TimedProtocol(H11Protocol):
         super().connection_lost(exc)
         self._request_timer.end()
 
-    def _is_answering(self) -> bool:
-        return self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE)
+    def _refuse(self, answer: bytes) -> None:
+        """Close the connection, and say why unless an answer is under way."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(answer)
+        self.transport.close()

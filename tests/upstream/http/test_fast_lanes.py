@@ -438,16 +438,84 @@ async def test_a_client_that_waits_long_hears_that_it_is_not_forgotten(
     assert served.usual.calls == []
 
 
+GARBAGE = [
+    b"this is no request\r\n\r\n",
+    b"POST /mcp HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n",
+    b"POST /mcp HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n",
+    b"POST /mcp HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 20_000,
+    b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n" * 40 + b"\0",
+]
+"""What cannot be taken behind a call: at once, in its head, in its body, or for its number."""
+
+
+async def until_closed(wire: Wire) -> bytes:
+    came = b""
+    with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        while True:
+            came += await wire.stream.receive()
+    return came
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
+@pytest.mark.parametrize("calls", [0, 1, 2])
+async def test_a_call_is_answered_whatever_stands_behind_it(
+    era: Era, calls: int, garbage: bytes, tmp_path: Path
+) -> None:
+    lingering = {"name": "one__plain", "arguments": {"lingers": True}}
+    async with serving(tmp_path, era) as served:
+        wire = served.wire
+        await wire.send(wire.request(CALL, lingering))
+        await served.peer.blocked.wait()
+        await wire.send(part for _ in range(calls) for part in wire.call())
+        with suppress(anyio.BrokenResourceError):
+            await wire.stream.send(garbage)
+        async with connected(served.opened, era, wire) as other:
+            # What it sent is read by the time that somebody else is answered.
+            assert (await other.ask(*other.call())).status == 200
+        served.peer.let_through.set()
+        texts = [(await wire.answer()).text for _ in range(1 + calls)]
+        rest = await until_closed(wire)
+
+    assert texts == ["plain: {'lingers': True}", *["plain: {}"] * calls]
+    assert b"HTTP/1.1 400" not in rest
+    assert b"HTTP/1.1 431" not in rest
+
+
+async def test_a_call_is_answered_though_the_next_is_never_whole(era: Era, tmp_path: Path) -> None:
+    lingering = {"name": "one__plain", "arguments": {"lingers": True}}
+    async with serving(tmp_path, era, patience=0.1) as served:
+        async with connected(served.opened, era, served.wire) as wire:
+            await wire.send(wire.request(CALL, lingering))
+            await served.peer.blocked.wait()
+            await wire.stream.send(b"POST")
+            async with connected(served.opened, era, wire) as other:
+                # Whoever dawdles later is hung up on later.
+                await other.stream.send(b"POST")
+                assert (await until_closed(other)).startswith(b"HTTP/1.1 408")
+            served.peer.let_through.set()
+            answer = await wire.answer()
+            assert await until_closed(wire) == b""
+
+    assert answer.text == "plain: {'lingers': True}"
+
+
 async def test_nothing_stands_in_the_middle_of_an_answer(
     era: Era, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aggregator.upstream.http.keepalive.TICK", 0.01)
+    lingering = {"name": "one__plain", "arguments": {"lingers": True}}
     async with serving(tmp_path, era) as served:
         wire, came = served.wire, b""
-        with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-            came = await until_pinged(wire)
-            await wire.stream.send(b"this is no request\r\n\r\n")
-            while True:
+        await wire.send(wire.request(CALL, lingering))
+        with anyio.fail_after(PATIENCE):
+            while b": ping" not in came:
                 came += await wire.stream.receive()
+        await wire.stream.send(b"this is no request\r\n\r\n")
+        async with connected(served.opened, era, wire) as other:
+            assert (await other.ask(*other.call())).status == 200
+        served.peer.let_through.set()
+        came += await until_closed(wire)
 
     assert came.count(b"HTTP/1.1") == 1
+    assert b"plain: {'lingers': True}" in came
+    assert came.endswith(b"\r\n0\r\n\r\n")

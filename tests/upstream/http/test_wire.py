@@ -108,3 +108,10 @@ async def test_the_offer_of_another_protocol_is_let_pass(
     async with door({}, tmp_path) as opened:
         answer = await heard(opened, *pieces, until=b"serverInfo")
     assert answer.startswith(b"HTTP/1.1 200")
+
+
+async def test_the_answer_to_what_came_first_comes_first(tmp_path: Path) -> None:
+    async with door({}, tmp_path) as opened:
+        answer = await heard(opened, HEAD + TOKEN + SIZED + BODY + b"no request\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"serverInfo" in answer
