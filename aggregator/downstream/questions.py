@@ -1,7 +1,7 @@
 """What a server may ask of clients, and the answer if nobody can be asked."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sized
 from typing import Any, NoReturn
 
 import anyio
@@ -33,6 +33,9 @@ QUESTIONS_AT_ONCE = 20
 QUESTIONS_WITHIN = 2.0
 MAX_OUTSIDE = 20
 """Questions of one server outside of any call that may be open at a time."""
+
+MAX_TOGETHER = 100
+"""Questions that one answer of a server may have in the place of a result."""
 
 Outside = Callable[[ServerName, str, JsonObject], Awaitable[dict[str, Any]]]
 """Answers what a server asks outside of any call: `(server, method, params) -> result`."""
@@ -174,14 +177,31 @@ def without_questions(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def check_number(server: ServerName, questions: Sized) -> None:
+    """See to it that a server asks no more at once than anybody could answer.
+
+    Raises:
+        MCPError: It does.
+    """
+    if len(questions) > MAX_TOGETHER:
+        raise MCPError(
+            types.INTERNAL_ERROR,
+            f"The server `{server}` asked {len(questions):,} questions at once, of which at most "
+            f"{MAX_TOGETHER} are passed on",
+        )
+
+
 def refusal_labelled(server: ServerName, error: MCPError) -> MCPError:
-    """Say in what a server asks by refusing a request which server it is."""
+    """Say in what a server asks by refusing a request which server it is.
+
+    Raises:
+        MCPError: It asks too much.
+    """
     if error.code != types.URL_ELICITATION_REQUIRED:
         return error
-    asked = [
-        labelled(server, ELICITATION, as_object(each))
-        for each in items(as_object(error.data).get("elicitations"))
-    ]
+    elicitations = items(as_object(error.data).get("elicitations"))
+    check_number(server, elicitations)
+    asked = [labelled(server, ELICITATION, as_object(each)) for each in elicitations]
     data = {**as_object(error.data), "elicitations": asked}
     return MCPError(error.code, error.message, data)
 

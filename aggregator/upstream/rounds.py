@@ -9,7 +9,13 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.json import JsonObject, as_object
 from aggregator.downstream.inflight import Caller
-from aggregator.downstream.questions import can_be_asked, instead, is_input_required, labelled
+from aggregator.downstream.questions import (
+    can_be_asked,
+    check_number,
+    instead,
+    is_input_required,
+    labelled,
+)
 from aggregator.names import ServerName
 
 MAX_ROUNDS = 10
@@ -55,6 +61,7 @@ async def fulfil(
             return result
         again = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         questions = as_object(result.get("inputRequests"))
+        check_number(name, questions)
         if questions:
             again["inputResponses"] = await _answers(questions, caller, name)
         else:
@@ -82,10 +89,15 @@ async def _answer(question: JsonObject, caller: Caller, server: ServerName) -> d
 
 
 def with_labels(result: dict[str, Any], server: ServerName) -> dict[str, Any]:
-    """Say in every question of a result which server asks."""
+    """Say in every question of a result which server asks.
+
+    Raises:
+        MCPError: There are too many.
+    """
     if "inputRequests" not in result:
         return result
     questions = as_object(result["inputRequests"])
+    check_number(server, questions)
     asked = {key: _labelled(as_object(each), server) for key, each in questions.items()}
     return {**result, "inputRequests": asked}
 

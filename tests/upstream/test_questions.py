@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from aggregator.downstream.questions import MAX_TOGETHER
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 
@@ -168,3 +169,29 @@ async def test_a_state_that_was_changed_is_refused(server_era: Era) -> None:
                 await client.request("tools/call", {**given, "requestState": wrong})
         other = {"name": "ToolSearch", "arguments": {"query": "x"}, "requestState": state}
         assert "content" in await client.request("tools/call", other)
+
+
+async def test_more_questions_than_anybody_could_answer_are_not_passed_on(
+    client_era: Era,
+) -> None:
+    server = RawServer("modern")
+    question: Json = {"method": "elicitation/create", "params": FORM}
+
+    async def ask(_context: Dispatch, params: Json) -> Json:
+        if "inputResponses" in params:
+            return {"content": []}
+        number = params["arguments"]["number"]
+        questions = {f"q{each}": question for each in range(number)}
+        return {"resultType": "input_required", "inputRequests": questions}
+
+    server.tool("ask", ask)
+    async with raw_pair(server, client_era, ABLE) as client:
+        client.answers["elicitation/create"] = lambda _params: {"action": "decline"}
+        many: Json = {"name": "asker__ask", "arguments": {"number": MAX_TOGETHER + 1}}
+        with pytest.raises(MCPError, match=r"`asker` asked 101 questions at once.* at most 100"):
+            await client.request("tools/call", many)
+        few: Json = {"name": "asker__ask", "arguments": {"number": MAX_TOGETHER}}
+        result = await client.request("tools/call", few)
+
+    asked = result["inputRequests"] if client_era == "modern" else client.questions
+    assert len(asked) == MAX_TOGETHER
