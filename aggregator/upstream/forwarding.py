@@ -36,7 +36,7 @@ from aggregator.upstream.parking import Parking, Run
 from aggregator.upstream.replica import Replica
 from aggregator.upstream.request import Request
 from aggregator.upstream.rounds import ROUND_PARAMS, fulfil, with_labels
-from aggregator.upstream.seal import Binding, ForeignStateError
+from aggregator.upstream.seal import MAX_VALUE, Binding, ForeignStateError, TooLongError
 from aggregator.upstream.task_handles import Handle, TaskHandles, checked
 from aggregator.upstream.tracing import forwarding
 
@@ -284,7 +284,11 @@ class Forwarding:
             return result
         result = with_labels(result, forward.server)
         if isinstance(state := result.get("requestState"), str):
-            result["requestState"] = self._sealed({"state": state}, _binding(forward, caller))
+            try:
+                sealed = self._sealed({"state": state}, _binding(forward, caller))
+            except TooLongError:
+                raise MCPError(types.INTERNAL_ERROR, _too_long(forward.server, state)) from None
+            result["requestState"] = sealed
         return result
 
     async def _park(
@@ -358,6 +362,14 @@ def _with_state(params: JsonObject, state: JsonObject) -> dict[str, Any]:
     """Return a request of the modern era with the state that its server gave, and none of ours."""
     own = {key: value for key, value in params.items() if key != "requestState"}
     return {**own, "requestState": state["state"]} if "state" in state else own
+
+
+def _too_long(server: ServerName, state: str) -> str:
+    return (
+        f"The server `{server}` asked a question with a `requestState` of {len(state):,} "
+        f"characters, which is more than a client is given to carry: it may take "
+        f"{MAX_VALUE >> 20} MiB as JSON"
+    )
 
 
 def _binding(forward: Forward, caller: ContextCaller) -> Binding:

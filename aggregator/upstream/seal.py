@@ -17,12 +17,21 @@ from aggregator.basics.json import is_object
 VALID_FOR = 3600.0
 """Seconds a token can be used, unless it is to last."""
 
+MAX_VALUE = 1 << 20
+"""Bytes that a value may take as JSON: a client has to send it back, with its request around it."""
+MAX_TOKEN = 3 << 19
+"""Characters of a token: no value of that many bytes is written with more."""
+
 STATE = "request state"
 """What tokens of requests are sealed for."""
 
 
 class ForeignStateError(Exception):
     """A token is not ours, not unchanged, not this caller's, or not of this time."""
+
+
+class TooLongError(Exception):
+    """A value takes more than a client is to carry."""
 
 
 @frozen
@@ -92,10 +101,20 @@ class Sealer:
         self._clock = clock
 
     def seal(self, value: dict[str, Any], binding: Binding, *, is_lasting: bool = False) -> str:
-        """Return a token for a value, to be used soon or for as long as there is the key."""
+        """Return a token for a value, to be used soon or for as long as there is the key.
+
+        Raises:
+            TooLongError: It takes more than `MAX_VALUE`.
+        """
+        # What is far too long is not even written.
+        if any(isinstance(each, str) and len(each) > MAX_VALUE for each in value.values()):
+            raise TooLongError
         until = None if is_lasting else self._clock() + VALID_FOR
         claims = {"value": value, "for": binding.digest(), "until": until}
-        body = json.dumps(claims, separators=(",", ":")).encode()
+        text = json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
+        body = text.encode(errors="surrogatepass")
+        if len(body) > MAX_VALUE:
+            raise TooLongError
         return written(self._cipher.close(STATE, body))
 
     def open(self, token: object, binding: Binding) -> dict[str, Any]:
@@ -125,7 +144,7 @@ def read(token: object) -> bytes:
     Raises:
         ForeignStateError: It was not.
     """
-    if not isinstance(token, str):
+    if not isinstance(token, str) or len(token) > MAX_TOKEN:
         raise ForeignStateError
     try:
         return base64.b64decode(token.encode(), altchars=b"-_", validate=True)

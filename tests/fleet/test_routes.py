@@ -12,7 +12,16 @@ from aggregator.catalog import Catalog, Failed, Offers, Pending, Ready, Resource
 from aggregator.fleet.routes import Route, Routes, marked
 from aggregator.fleet.templates import MAX_PARTS, MAX_URI, Address, parse
 from aggregator.names import ServerName
-from aggregator.upstream.seal import VALID_FOR, Binding, ForeignStateError, OwnCipher, Sealer
+from aggregator.upstream.seal import (
+    MAX_TOKEN,
+    MAX_VALUE,
+    VALID_FOR,
+    Binding,
+    ForeignStateError,
+    OwnCipher,
+    Sealer,
+    TooLongError,
+)
 from tests.work import BOUND, calls
 
 SEGMENT = st.text(st.characters(min_codepoint=48, max_codepoint=122), min_size=1, max_size=8)
@@ -176,6 +185,28 @@ def test_a_sealed_value_comes_back_to_whom_it_was_given(value: dict[str, str]) -
     sealer = Sealer(clock=lambda: next(times))
 
     assert sealer.open(sealer.seal(value, BINDING), BINDING) == value
+
+
+@pytest.mark.parametrize("text", ["x", "é", "\ud800", "🐟", '"', "\0"])
+def test_a_value_of_any_letters_comes_back_unless_it_is_too_long(text: str) -> None:
+    sealer = Sealer(clock=lambda: 0.0)
+    value = {"state": text * (MAX_VALUE // 7)}
+    token = sealer.seal(value, BINDING)
+
+    assert len(token) <= MAX_TOKEN
+    assert sealer.open(token, BINDING) == value
+    with pytest.raises(TooLongError):
+        sealer.seal({"state": text * MAX_VALUE}, BINDING)
+
+
+class Unused(OwnCipher):
+    def open(self, purpose: str, closed: bytes, /) -> bytes:
+        raise AssertionError(purpose, len(closed))
+
+
+def test_what_is_too_long_for_a_token_is_not_even_read() -> None:
+    with pytest.raises(ForeignStateError):
+        Sealer(Unused(), lambda: 0.0).open("A" * (MAX_TOKEN + 4), BINDING)
 
 
 def test_a_token_that_is_to_last_is_never_too_old() -> None:

@@ -7,6 +7,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.downstream.questions import MAX_TOGETHER
+from aggregator.upstream.seal import MAX_VALUE
 from tests.peers import Era, aggregating, ready
 from tests.raw import Dispatch, Json, RawClient, RawServer, raw_client
 
@@ -169,6 +170,31 @@ async def test_a_state_that_was_changed_is_refused(server_era: Era) -> None:
                 await client.request("tools/call", {**given, "requestState": wrong})
         other = {"name": "ToolSearch", "arguments": {"query": "x"}, "requestState": state}
         assert "content" in await client.request("tools/call", other)
+
+
+async def test_a_state_that_is_too_long_for_a_client_to_carry_is_told_of(
+    client_era: Era, server_era: Era
+) -> None:
+    server, asked = RawServer(server_era), 0
+
+    async def ask(_context: Dispatch, params: Json) -> Json:
+        nonlocal asked
+        asked += 1
+        if server_era == "handshake" or "requestState" in params:
+            return {"content": []}
+        state = "x" * (MAX_VALUE + 1)
+        return {"resultType": "input_required", "inputRequests": {}, "requestState": state}
+
+    server.tool("ask", ask)
+    async with raw_pair(server, client_era, ABLE) as client:
+        calling = client.request("tools/call", {"name": "asker__ask", "arguments": {}})
+        if (client_era, server_era) != ("modern", "modern"):
+            # Nobody carries it there.
+            assert (await calling)["content"] == []
+            return
+        with pytest.raises(MCPError, match=r"`requestState` of 1,048,577 characters.* 1 MiB"):
+            await calling
+    assert asked == 1
 
 
 async def test_more_questions_than_anybody_could_answer_are_not_passed_on(
