@@ -36,6 +36,8 @@ from aggregator.basics.glyphs import on_one_line
 ERROR_META = "aggregator/error"
 """The `_meta` key of a result that holds the facts of an error of ours."""
 
+MAX_NAME = 200
+"""Characters that are shown of a name that nothing has."""
 MAX_QUOTED = 2000
 """Characters of a server's own words that become part of a message."""
 
@@ -124,7 +126,7 @@ class UnknownToolError(CallError):
         *,
         search: str = "ToolSearch",
     ) -> None:
-        message = f"There is no tool `{name}`"
+        message = f"There is no tool `{on_one_line(name[:MAX_NAME])}`"
         if suggestions:
             message += f"; the {closest(suggestions)}"
         message += f". {note}" if note else f". Use `{search}` to find the right name"
@@ -140,7 +142,7 @@ class UnknownOfferError(CallError):
     def __init__(
         self, kind: str, name: str, suggestions: Sequence[str] = (), *, search: str = "ToolSearch"
     ) -> None:
-        message = f"There is no {kind} `{on_one_line(name[:200])}`"
+        message = f"There is no {kind} `{on_one_line(name[:MAX_NAME])}`"
         if suggestions:
             message += f"; the {closest(suggestions)}"
         super().__init__(f'{message}. Ask `{search}` for "kind:{kind}" to see which there are')

@@ -105,6 +105,20 @@ async def test_a_wrong_type_is_put_right_for_a_tool_that_was_shown_too(way: str,
     assert sent == [{"count": 3}, {"count": 3, "note": "x"}, {"count": "three"}]
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_long_name_that_no_tool_has_is_not_repeated_at_length(era: Era) -> None:
+    async with aggregating({"db": connect_to(Peer("work"))}) as upstream:
+        await ready(upstream)
+        async with visiting(upstream, era) as client:
+            told = await through(client, "n" * 1_000_000, "CallTool", {})
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("n" * 1_000_000)
+
+    for text in (text_of(told), caught.value.message):
+        assert text.startswith(f"There is no tool `{'n' * 200}`")
+        assert len(text) < 500
+
+
 class Refusing(Peer):
     """A server that answers calls with an error of the protocol."""
 
