@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.catalog import Catalog, Changes, Pending, Ready, ToolEntry, digest
+from aggregator.jsonrpc.verbatim import Verbatim
 from aggregator.names import ServerName, ToolName
 from aggregator.upstream.conversation import Conversation, Loading
 from tests.patience import PATIENCE
@@ -64,6 +65,13 @@ def test_a_refused_call_is_known_again_without_its_arguments_being_kept():
     assert not conversation.insists(ToolName("b"), {"note": note, "count": "three"})
     assert not conversation.insists(ToolName("a"), {"note": note, "count": 3})
     assert not Conversation().insists(ToolName("a"), {})
+
+
+def test_a_refused_call_may_have_an_argument_that_passes_as_it_was_written():
+    conversation = Conversation()
+    for note in (Verbatim("\u00e9", b'"\\u00e9"'), "\u00e9"):
+        conversation.refused(ToolName("a"), {"note": note})
+        assert conversation.insists(ToolName("a"), {"note": "\u00e9"})
 
 
 def test_over_the_cap_the_oldest_unused_leave():
