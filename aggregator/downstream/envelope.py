@@ -8,8 +8,8 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 
 from aggregator.basics.eras import is_modern
 from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.tasks import ID, METHODS
 from aggregator.downstream.inflight import ClientCall
-from aggregator.downstream.tasks import ID, METHODS
 from aggregator.downstream.transport import Headers
 
 Params = Mapping[str, Any] | None

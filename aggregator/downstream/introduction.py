@@ -15,11 +15,11 @@ from mcp_types.version import (
 from aggregator.basics.eras import Era
 from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object, items
+from aggregator.basics.tasks import without_tasks
 from aggregator.downstream.envelope import Envelope
 from aggregator.downstream.exchange import REQUEST_FAILURES, Exchange
 from aggregator.downstream.peer import Peer, describe
 from aggregator.downstream.questions import is_limited
-from aggregator.downstream.tasks import without_tasks
 from aggregator.downstream.transport import UndeliveredError
 
 PROBE_HEAD_START = 3.0

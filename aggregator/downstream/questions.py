@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object, items
 from aggregator.basics.rate import Rate
+from aggregator.basics.tasks import without_tasks
 from aggregator.downstream.inflight import Caller, ClientCall, Notify, WithdrawnError
-from aggregator.downstream.tasks import without_tasks
 from aggregator.names import ServerName
 
 ELICITATION = "elicitation/create"

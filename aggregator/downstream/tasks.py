@@ -1,8 +1,4 @@
-"""Tasks: what a server goes on working on after it has answered, and for which it is kept.
-
-The extension of this name has a server answer a call with a handle, which its client asks about
-from time to time. What is said here of tasks is about those of the modern era alone.
-"""
+"""Tasks: what a server goes on working on after it has answered, and for which it is kept."""
 
 from collections.abc import Mapping
 from secrets import token_hex
@@ -11,45 +7,15 @@ from typing import Any
 import mcp_types as types
 
 from aggregator.basics.eras import Era
-from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.json import JsonObject
+from aggregator.basics.tasks import CANCEL, GET, ID, METHODS, has_tasks, is_over
 from aggregator.downstream.need import Need
 
-TASKS = "io.modelcontextprotocol/tasks"
-"""What the extension is called."""
-GET, UPDATE, CANCEL = "tasks/get", "tasks/update", "tasks/cancel"
-METHODS = frozenset((GET, UPDATE, CANCEL))
-"""What a client may ask about a task."""
-ID = "taskId"
-"""What names a task, in the params of these and in every handle."""
-
-OVER = frozenset(("completed", "failed", "cancelled"))
-"""The states after which nothing more happens to a task."""
 LONGEST = 24 * 3600.0
 """Seconds for which a server is kept for a task of which nobody asks anything."""
 MAX_HELD = 1000
 """Tasks for which a server is kept; of more than that, those that live shortest do not count."""
 MARK_BYTES = 4
-
-
-def is_task(result: JsonObject) -> bool:
-    """Whether a result is not one yet, but the handle of a task."""
-    return result.get("resultType") == "task"
-
-
-def has_tasks(capabilities: JsonObject) -> bool:
-    """Whether a client, or a server, has declared that it knows tasks."""
-    return TASKS in as_object(capabilities.get("extensions"))
-
-
-def without_tasks(capabilities: JsonObject) -> JsonObject:
-    """Return what a client, or a server, has declared besides tasks."""
-    if not has_tasks(capabilities):
-        return capabilities
-    rest = {**capabilities, "extensions": {**as_object(capabilities["extensions"])}}
-    del rest["extensions"][TASKS]
-    if not rest["extensions"]:
-        del rest["extensions"]
-    return rest
 
 
 def offers_tasks(era: Era, capabilities: JsonObject) -> bool:
@@ -85,9 +51,8 @@ class OpenTasks:
         task = params.get(ID)
         if method not in (GET, CANCEL) or not isinstance(task, str) or task not in self._marks:
             return
-        status: object = result.get("status")
         # Of one that is to end its client need not ask again.
-        if method == CANCEL or (isinstance(status, str) and status in OVER):
+        if method == CANCEL or is_over(result):
             self._let_go(task)
         else:
             self._hold(task, result)

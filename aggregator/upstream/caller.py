@@ -15,12 +15,12 @@ from starlette.requests import HTTPConnection
 from aggregator.basics import eras
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.tasks import TASKS, has_tasks
 from aggregator.clients import profile
 from aggregator.downstream.call_slots import Party, Session
 from aggregator.downstream.inflight import Notify
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.questions import declared, telling_of_roots
-from aggregator.downstream.tasks import TASKS, has_tasks
 from aggregator.names import ServerName
 from aggregator.upstream.conversation import Conversation
 from aggregator.upstream.identity import identity_of

@@ -7,8 +7,8 @@ import anyio
 import mcp_types as types
 
 from aggregator.basics.json import as_object
+from aggregator.basics.tasks import has_tasks
 from aggregator.config.profile import is_for_others
-from aggregator.downstream.tasks import has_tasks
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName
 from aggregator.upstream.announcing import Queue, Subject, announce

@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.basics.eras import era_of, is_modern
 from aggregator.basics.frozen import frozen
 from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.tasks import METHODS, is_task
 from aggregator.catalog import Ready, ServerState
 from aggregator.downstream.inflight import Caller
 from aggregator.downstream.link import Link
@@ -21,7 +22,6 @@ from aggregator.downstream.questions import (
 from aggregator.downstream.requests import Requests
 from aggregator.downstream.sent import Sent, Settled
 from aggregator.downstream.server import Downstream
-from aggregator.downstream.tasks import METHODS, is_task
 from aggregator.errors import CallError, ElsewhereError
 from aggregator.fleet.client_processes import Resident
 from aggregator.fleet.fleet import Fleet

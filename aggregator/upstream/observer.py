@@ -10,9 +10,9 @@ from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.clock import Clock, running_clock
 from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.tasks import is_task
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.questions import is_input_required
-from aggregator.downstream.tasks import is_task
 from aggregator.errors import ERROR_META, CallError
 from aggregator.names import ServerName
 from aggregator.records.events import (

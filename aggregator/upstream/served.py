@@ -7,7 +7,7 @@ from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
 from aggregator.basics.json import is_object
-from aggregator.downstream.tasks import METHODS
+from aggregator.basics.tasks import METHODS
 from aggregator.upstream.caller import Context, era_of
 
 SERVED: Mapping[str, type[BaseModel]] = {

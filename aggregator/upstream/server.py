@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from aggregator import __version__
 from aggregator.basics.eras import Era
 from aggregator.basics.json import JsonObject, as_object
+from aggregator.basics.tasks import CANCEL, GET, TASKS, UPDATE
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.link import LEVELS
 from aggregator.downstream.login.home import Home
-from aggregator.downstream.tasks import CANCEL, GET, TASKS, UPDATE
 from aggregator.errors import ERROR_META, ElsewhereError, OverLimitError
 from aggregator.fleet.fleet import Fleet
 from aggregator.names import ToolName

@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.json import JsonObject
-from aggregator.downstream.tasks import ID, TASKS, has_tasks
+from aggregator.basics.tasks import ID, TASKS, has_tasks
 from aggregator.names import ServerName
 from aggregator.upstream.caller import ContextCaller
 from aggregator.upstream.replica import Replica

@@ -8,9 +8,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from aggregator.basics.json import JsonObject, is_plain_object
+from aggregator.basics.tasks import CANCEL, GET, ID, UPDATE
 from aggregator.catalog import ToolEntry
 from aggregator.downstream.questions import refusal_labelled
-from aggregator.downstream.tasks import CANCEL, GET, ID, UPDATE
 from aggregator.errors import (
     BusyError,
     CallError,

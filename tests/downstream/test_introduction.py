@@ -9,6 +9,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.tasks import TASKS
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
 from aggregator.downstream.eras import NEEDED_FOR, REMEMBERED_FOR, Eras
@@ -21,7 +22,6 @@ from aggregator.downstream.introduction import (
     introduce,
 )
 from aggregator.downstream.peer import Peer
-from aggregator.downstream.tasks import TASKS
 from aggregator.downstream.transport import Transport, Undelivered, UndeliveredError
 from aggregator.memory import Notebook
 from aggregator.names import ServerName

@@ -10,8 +10,8 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.tasks import TASKS
 from aggregator.catalog import Idle
-from aggregator.downstream.tasks import TASKS
 from aggregator.downstream.transport import Transport
 from aggregator.fleet import client_processes
 from aggregator.names import ServerName

@@ -5,7 +5,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from aggregator.downstream.tasks import TASKS
+from aggregator.basics.tasks import TASKS
 from tests.raw import FULL_CAPABILITIES, Dispatch, Json, RawClient, RawServer
 
 CAN: Json = {"extensions": {TASKS: {}}}

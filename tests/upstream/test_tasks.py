@@ -7,8 +7,8 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from aggregator.basics.tasks import TASKS
 from aggregator.config import Settings
-from aggregator.downstream.tasks import TASKS
 from aggregator.records.events import CallEnded, Event
 from aggregator.upstream.results.telling import RESULT_META
 from aggregator.upstream.visitor import Visitor

@@ -32,7 +32,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from aggregator.basics.json import JsonObject, as_object, is_object
-from aggregator.downstream.tasks import ID, METHODS
+from aggregator.basics.tasks import ID, METHODS
 from aggregator.jsonrpc.encoding import encoded
 from aggregator.upstream.caller import PROFILE
 from aggregator.upstream.http.exchange import Exchange
