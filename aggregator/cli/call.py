@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from aggregator.basics.json import as_object, items
-from aggregator.cli.elicitation import CAPABILITIES, answer
+from aggregator.basics.tasks import is_task
+from aggregator.cli.elicitation import answer
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
+from aggregator.cli.following import ABLE, follow
 from aggregator.cli.inspect import find_tool
 from aggregator.cli.live import LiveLine
 from aggregator.cli.opening import opened, owners, view
@@ -132,6 +134,8 @@ def _call(
                     f"`{tool}`: {error.message} (code {error.code})", status=ExitStatus.TOOL_ERROR
                 ) from None
             continue
+        if is_task(result):
+            return follow(tool, result, peer, environment)
         if result.get("resultType") != "input_required":
             return result
         answers = _answers(result, environment)
@@ -145,7 +149,7 @@ def _send(peer: Peer, environment: Environment, params: dict[str, Any]) -> dict[
         (line.show if line.is_seen else environment.note)(how_far(params))
 
     try:
-        return peer.request("tools/call", params, tell, CAPABILITIES)
+        return peer.request("tools/call", params, tell, ABLE)
     finally:
         line.clear()
 

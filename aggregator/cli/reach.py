@@ -15,6 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from aggregator.basics.files import in_words
 from aggregator.basics.json import is_plain_object
+from aggregator.basics.tasks import ID
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser.options import TOKEN_VARIABLE
 from aggregator.cli.peer import PATIENCE, PROTOCOL, AnswerError, Json, OnProgress, Peer
@@ -79,7 +80,7 @@ class Remote(Peer):
             "MCP-Protocol-Version": PROTOCOL,
             "Mcp-Method": request["method"],
         }
-        if name := params.get("name") or params.get("uri"):
+        if name := params.get("name") or params.get("uri") or params.get(ID):
             headers["Mcp-Name"] = name
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
