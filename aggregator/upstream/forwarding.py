@@ -278,9 +278,9 @@ class Forwarding:
                 self._replica.name,
             )
             return self.task_handles.given(result, handle, caller)
-        if is_task(result) and forward.method not in METHODS:
-            return _without_task(result)
-        if not is_input_required(result):
+        if forward.method in METHODS:
+            return result
+        if not is_input_required(_without_task(result)):
             return result
         result = with_labels(result, forward.server)
         if isinstance(state := result.get("requestState"), str):

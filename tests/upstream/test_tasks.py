@@ -234,6 +234,21 @@ async def test_the_end_of_a_task_asks_nothing_in_the_name_of_somebody_else() -> 
     assert set(updated) == {"resultType", "_meta"}
 
 
+async def test_a_task_that_calls_itself_a_question_asks_once_and_hands_over_no_state() -> None:
+    digger = Digger()
+    asking: Json = {"resultType": "input_required", "inputRequests": {"q": QUESTION}}
+    async with aggregating({"peer": digger.connect}) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", CAN) as client:
+            about = {"taskId": (await client.request("tools/call", CALL))["taskId"]}
+            digger.tasks["dig-0"] |= {**asking, "requestState": "x" * (2 << 20)}
+            told = await client.request("tasks/get", about)
+
+    assert told["resultType"] == "complete"
+    assert told["inputRequests"]["q"]["params"]["message"] == "[peer] Deeper?"
+    assert "requestState" not in told
+
+
 async def test_what_a_task_ends_with_is_bounded_whatever_it_calls_itself() -> None:
     digger = Digger()
     result = {"resultType": "input_required", "content": [{"type": "text", "text": "x" * 20_000}]}

@@ -1,7 +1,7 @@
 """A task is there as long as what works on it, and for as long as its client may ask."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import mcp_types as types
@@ -13,7 +13,7 @@ from aggregator.config.profile import Profile
 from aggregator.downstream.transport import Transport
 from aggregator.upstream.visitor import Visitor
 from tests.peers import Mortal, aggregating, configured, ready
-from tests.raw import Json, RawServer, raw_client
+from tests.raw import Dispatch, Json, RawServer, raw_client
 from tests.upstream.digger import CALL, CAN, DONE, REMOTE, Digger, asked
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("each_way")]
@@ -60,8 +60,14 @@ async def test_a_task_is_gone_with_its_process_whatever_the_next_calls_its_own(h
     assert theirs == DONE["result"]
 
 
-async def test_of_two_tasks_of_one_name_each_client_has_its_own() -> None:
+async def _refuse(_context: Dispatch, _params: Json) -> Json:
+    raise MCPError(types.INVALID_PARAMS, "Not these answers")
+
+
+@pytest.mark.parametrize("then", ["nothing", "tasks/get", "tasks/update", "tasks/cancel"])
+async def test_of_two_tasks_of_one_name_each_client_has_its_own(then: str) -> None:
     digger = Digger(own_id="one name")
+    digger.handlers["tasks/update"] = _refuse
     async with aggregating({"peer": digger.connect}, is_shared=True, peer=REMOTE) as upstream:
         await ready(upstream)
         async with (
@@ -71,11 +77,14 @@ async def test_of_two_tasks_of_one_name_each_client_has_its_own() -> None:
             first = (await one.request("tools/call", CALL))["taskId"]
             second = (await two.request("tools/call", CALL))["taskId"]
             digger.tasks["one name"] |= DONE
+            if then != "nothing":
+                with suppress(MCPError):
+                    await two.request(then, {"taskId": second, "inputResponses": {}})
             told = await asked(one, first)
             theirs = await two.request("tasks/get", {"taskId": second})
 
     assert {str(each).partition(" since")[0] for each in told} == {"The task is gone"}
-    assert theirs["status"] == "completed"
+    assert theirs["status"] == ("cancelled" if then == "tasks/cancel" else "completed")
 
 
 async def test_a_task_outlives_a_connection_to_an_address_and_not_the_address() -> None:

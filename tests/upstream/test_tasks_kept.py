@@ -1,13 +1,15 @@
 """A server is not stopped while it works on a task, and no longer."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
+import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
 from aggregator.catalog import Idle
-from aggregator.downstream.tasks import LONGEST, MAX_HELD
+from aggregator.downstream.tasks import ENDING, LONGEST, MAX_HELD
 from aggregator.names import ServerName
 from aggregator.upstream.server import Upstream
 from tests.peers import ERAS, Era, Mortal, aggregating, ready, until
@@ -54,6 +56,33 @@ async def test_many_short_tasks_do_not_end_the_server_of_a_long_one() -> None:
                 await client.request("tools/call", CALL)
             await anyio.sleep(3600)
             assert (await client.request("tasks/get", about))["status"] == "working"
+
+
+@pytest.mark.parametrize(("method", "seconds"), [("tasks/update", 3600), ("tasks/cancel", ENDING)])
+async def test_a_server_is_kept_for_a_task_until_it_says_that_it_is_over(
+    method: str, seconds: float
+) -> None:
+    digger = Digger(ttl=None)
+
+    async def refuse(_context: Dispatch, _params: Json) -> Json:
+        raise MCPError(types.INVALID_PARAMS, "Not these answers")
+
+    async def agree(_context: Dispatch, _params: Json) -> Json:
+        return {}
+
+    digger.handlers |= {"tasks/update": refuse, "tasks/cancel": agree}
+    options = {"start": "lazy", "idle_timeout": 30.0}
+    async with aggregating({"peer": digger.connect}, peer=options) as upstream:
+        await ready(upstream)
+        async with raw_client(upstream, "modern", CAN) as client:
+            about = {"taskId": (await client.request("tools/call", CALL))["taskId"]}
+            with suppress(MCPError):
+                await client.request(method, {**about, "inputResponses": {}})
+            await anyio.sleep(seconds)
+            assert not _rests(upstream)
+            assert (await client.request("tasks/get", about))["status"] == "working"
+            await anyio.sleep(3600)
+            assert not _rests(upstream)
 
 
 def _completed(digger: Digger) -> None:
