@@ -53,7 +53,12 @@ def share_nothing(_names: Sequence[str]) -> None:
 
 def _fingerprint(arguments: JsonObject) -> bytes:
     """Return what tells the arguments of a call from others."""
-    return sha256(to_json(dict(arguments))).digest()
+    try:
+        text = to_json(dict(sorted(arguments.items())))
+    except (ValueError, RecursionError):
+        # Half a character, or too deep: all calls with these names are taken for one.
+        text = repr(sorted(arguments)).encode(errors="backslashreplace")
+    return sha256(text).digest()
 
 
 @dataclass(slots=True, eq=False)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregator.basics.json import JsonObject
 from aggregator.catalog import Catalog, Changes, Pending, Ready, ToolEntry, digest
 from aggregator.jsonrpc.verbatim import Verbatim
 from aggregator.names import ServerName, ToolName
@@ -67,11 +68,16 @@ def test_a_refused_call_is_known_again_without_its_arguments_being_kept():
     assert not Conversation().insists(ToolName("a"), {})
 
 
-def test_a_refused_call_may_have_an_argument_that_passes_as_it_was_written():
+def test_a_refused_call_may_have_arguments_of_any_kind():
+    deep: JsonObject = {}
+    for _ in range(500):
+        deep = {"in": deep}
+    odd: list[Any] = [Verbatim("\u00e9", b'"\\u00e9"'), "\ud83d", 10**400, float("nan"), deep]
     conversation = Conversation()
-    for note in (Verbatim("\u00e9", b'"\\u00e9"'), "\u00e9"):
-        conversation.refused(ToolName("a"), {"note": note})
-        assert conversation.insists(ToolName("a"), {"note": "\u00e9"})
+    for note in odd:
+        conversation.refused(ToolName("a"), {"note": note, "count": 1})
+        assert conversation.insists(ToolName("a"), {"count": 1, "note": note})
+        assert not conversation.insists(ToolName("a"), {"note": note})
 
 
 def test_over_the_cap_the_oldest_unused_leave():
