@@ -35,18 +35,22 @@ class EraChoice:
         self.era: Era | None = eras.recall(server)
         """The era to speak; if there is none, it is to be found out."""
         self._is_guess = False
+        self._was_guess = False
+        """Whether it was met in an era that was a guess before."""
 
     def met(self, era: Era) -> None:
         """Take note of the era in which the server has introduced itself."""
         if not self._is_free:
             return
         self.era = era
-        if self._is_guess and not self._eras.suspect(self._server):
+        if not self._is_guess:
+            self._eras.note(self._server, era)
+            return
+        is_known = self._eras.suspect(self._server) or self._was_guess
+        self._is_guess, self._was_guess = False, True
+        if not is_known:
             # It may have ended for any reason, and speak both: the next time tells.
             self.era = None
-        elif not self._is_guess:
-            self._eras.note(self._server, era)
-        self._is_guess = False
 
     def doubt(self, error: Exception) -> None:
         """Take note of what stood in the way: perhaps it was the era."""
@@ -54,12 +58,12 @@ class EraChoice:
             return
         if self.era == "handshake" and isinstance(error, MCPError):
             self._eras.forget(self._server)
-        self._is_guess = isinstance(error, EraUnclearError) and self.era is None
         if isinstance(error, EraUnclearError):
-            self.era = "handshake" if self.era is None else None
+            self._is_guess = self.era is None
+            self.era = "handshake" if self._is_guess else None
         elif isinstance(error, (*REQUEST_FAILURES, LinkLostError)):
             # It may have been remembered to speak an era that it no longer does.
-            self.era = None
+            self.era, self._is_guess = None, False
 
     def misses_questions(self, spoken: Era, outcome: JsonObject | str) -> bool:
         """Say whether the server could not ask what it wanted to, and remember its need then.

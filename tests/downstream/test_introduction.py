@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from aggregator.basics.tasks import TASKS
 from aggregator.catalog import Ready
 from aggregator.config import ServerConfig
+from aggregator.downstream.era_choice import EraChoice
 from aggregator.downstream.eras import NEEDED_FOR, REMEMBERED_FOR, Eras
 from aggregator.downstream.exchange import Exchange
 from aggregator.downstream.incoming import Incoming
@@ -23,7 +24,7 @@ from aggregator.downstream.introduction import (
 )
 from aggregator.downstream.peer import Peer
 from aggregator.downstream.transport import Transport, Undelivered, UndeliveredError
-from aggregator.memory import Notebook
+from aggregator.memory import NoMemory, Notebook
 from aggregator.names import ServerName
 from tests.peers import ERAS, Era, aggregating, configured, ready
 from tests.raw import Dispatch, Json, RawServer, raw_client
@@ -170,6 +171,30 @@ def test_an_era_that_a_server_needs_is_remembered_until_it_refuses_that_era() ->
     eras.note_need(server)
     eras.forget(server)
     assert eras.recall(server) is None
+
+
+def test_a_guess_is_not_remembered_because_something_else_went_wrong_between() -> None:
+    server = configured({"old": {"command": "x"}}).servers[ServerName("old")]
+    eras = Eras(Notebook(None))
+    choice = EraChoice(server, eras)
+
+    choice.doubt(EraUnclearError("it ended"))
+    choice.doubt(TimeoutError())
+    choice.met("handshake")
+
+    assert eras.recall(server) is None
+    assert choice.era is None
+
+
+@pytest.mark.parametrize("memory", [Notebook(None), NoMemory()])
+def test_what_ends_at_each_probe_is_probed_twice_in_a_run(memory: Notebook) -> None:
+    server = configured({"old": {"command": "x"}}).servers[ServerName("old")]
+    choice = EraChoice(server, Eras(memory))
+
+    for expected in (None, "handshake"):
+        choice.doubt(EraUnclearError("it ended"))
+        choice.met("handshake")
+        assert choice.era == expected
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
