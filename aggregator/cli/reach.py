@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from aggregator.basics.files import in_words
-from aggregator.basics.json import is_plain_object
+from aggregator.basics.json import as_object, is_plain_object
 from aggregator.basics.tasks import ID
 from aggregator.cli.environment import CommandError, Environment, ExitStatus
 from aggregator.cli.parser.options import TOKEN_VARIABLE
@@ -24,6 +24,8 @@ from aggregator.memory import state_path
 from aggregator.records.inspection import SERVERS_URI
 
 DATA = b"data:"
+UNSUPPORTED_VERSION = -32022
+"""The code of whoever does not speak the version that is asked for."""
 _HOST = re.compile(r"[\w.-]+(:\d+)?(/[\w./-]*)?\Z", re.ASCII)
 """What lacks only the beginning of an address; nothing in it can be a secret."""
 MAX_ERROR = 1 << 20
@@ -89,17 +91,7 @@ class Remote(Peer):
             with self._opener.open(sent, timeout=PATIENCE) as answer:
                 yield from _messages(answer, answer.headers.get_content_type())
         except HTTPError as error:
-            answer = _error_in(error)
-            if answer is None:
-                raise self._refused(error) from None
-            # An answer is one whatever its status is: `404` is also said of what a tool lacks.
-            if answer.get("id") == request["id"]:
-                yield answer
-            elif error.code == HTTPStatus.BAD_REQUEST:
-                # Nothing was wrong with it, except for servers that want to shake hands first.
-                raise self._is_other() from None
-            else:
-                raise self._refused(error) from None
+            yield self._answered(error, request["id"])
         except (OSError, HTTPException, ValueError) as error:
             raise CommandError(
                 f"`{self._place}` did not answer: {_reason(error)}",
@@ -108,6 +100,31 @@ class Remote(Peer):
                 else "`aggregator serve --http PORT` prints its address when it starts",
                 ExitStatus.UNREACHED,
             ) from None
+
+    def _answered(self, refusal: HTTPError, number: object) -> Json:
+        """Return the answer that a refusal is: `404` is also said of what a tool lacks.
+
+        Raises:
+            CommandError: It is none.
+        """
+        answer = _error_in(refusal)
+        if answer is None:
+            raise self._refused(refusal) from None
+        if answer.get("id") == number:
+            return answer
+        if as_object(answer["error"]).get("code") == UNSUPPORTED_VERSION:
+            raise self._is_older() from None
+        if refusal.code == HTTPStatus.BAD_REQUEST:
+            # Nothing was wrong with it, except for servers that want to shake hands first.
+            raise self._is_other() from None
+        raise self._refused(refusal) from None
+
+    def _is_older(self) -> CommandError:
+        return CommandError(
+            f"`{self._place}` serves the handshake era alone, in which commands do not ask",
+            "An aggregator does so with `surface: promote` or `hybrid`",
+            ExitStatus.UNREACHED,
+        )
 
     def _is_other(self) -> CommandError:
         return CommandError(
