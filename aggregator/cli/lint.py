@@ -56,15 +56,11 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
     names: dict[tuple[Severity, str], dict[str, None]] = {}
     for each in findings:
         names.setdefault((each.severity, each.text), {})[each.server] = None
-    return [
-        Finding(severity, ", ".join(of), _of_each(text) if len(of) > 1 else text)
-        for (severity, text), of in names.items()
-    ]
+    return [Finding(severity, _each_of(list(of)), text) for (severity, text), of in names.items()]
 
 
-def _of_each(text: str) -> str:
-    """Return what is said of one server so that it can be said of several."""
-    return f"each {text.removeprefix('it ')}" if text.startswith("it ") else text
+def _each_of(servers: Sequence[str]) -> str:
+    return ("each of " if len(servers) > 1 else "") + ", ".join(servers)
 
 
 def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:

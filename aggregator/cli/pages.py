@@ -328,6 +328,8 @@ def why_not(server: dict[str, Any], within: float | None = None) -> str:
     """Say why a server is not ready, in the same words wherever it is said."""
     if server["reason"]:
         return on_one_line(server["reason"])
+    if server["state"] != "pending" and within is None:
+        return "it is not ready"
     return "still starting" if within is None else f"it was not ready within {within:g} s"
 
 

@@ -184,5 +184,5 @@ def test_what_holds_for_several_servers_is_said_of_each() -> None:
     many = gathered(Finding("error", name, late) for name in ("time", "git"))
     one = gathered([Finding("error", "time", late)])
 
-    assert list(map(str, many)) == ["error: time, git: each was not ready within 10 s"]
+    assert list(map(str, many)) == ["error: each of time, git: it was not ready within 10 s"]
     assert list(map(str, one)) == [f"error: time: {late}"]
