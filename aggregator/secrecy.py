@@ -163,8 +163,9 @@ class Redaction:
         return text
 
     def beginning(self, text: str, most: int) -> str:
-        """Return so many characters at most of a text without secrets, and of no secret a half.
+        """Return so many characters at most of a text without secrets.
 
+        Of no secret is half left that has up to 4,100 characters or was given in confidence.
         Of a long text no more is looked at than that takes, since anybody may have sent it.
         """
         half = max([LONGEST, *(len(value) for value, _ in self._hidden[:1])])
@@ -172,7 +173,7 @@ class Redaction:
         if len(text) <= looked_at:
             return self(text)[:most]
         # What was cut in two at the end is not recognised, and left out as a whole.
-        return self(text[:looked_at])[:-half][:most]
+        return self(text[:looked_at])[:-half][:most] or HIDDEN
 
     def __call__(self, text: str) -> str:
         """Return the text also without what looks like a secret of anybody else."""

@@ -73,8 +73,8 @@ class CallEnded(NamedTuple):
     through: str
     """Which of our own tools it was called through, if it was."""
     outcome: str
-    """`ok`, `asks` for questions instead of a result, `cancelled`, `tool-error` if the tool says
-    so itself, else the kind of our error."""
+    """`ok`, `asks` for questions and `task` for a task instead of a result, `cancelled`,
+    `tool-error` if the tool says so itself, else the kind of our error."""
     seconds: float
     trace: str = ""
     """The `traceparent` that it came with."""

@@ -41,8 +41,9 @@ from aggregator.upstream.watches import Watcher
 
 INTRODUCING = ("initialize", "server/discover")
 """What is answered with instructions."""
-MAX_INTRODUCTION = 64 * 1024
-"""Bytes that a client may say of itself in the handshake, which its session keeps."""
+MAX_INTRODUCTION = 256 * 1024
+"""Bytes that a client may say of itself in the handshake, which its session keeps: an icon may be
+among them."""
 MAX_TOLD = 64
 """Characters that are shown of what a client calls something."""
 

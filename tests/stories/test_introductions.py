@@ -20,7 +20,9 @@ def leaves(error: MCPError | ExceptionGroup[MCPError]) -> list[MCPError]:
 
 
 async def test_a_client_that_says_too_much_of_itself_is_told_what_and_not_served() -> None:
-    many: dict[str, Any] = {"experimental": {f"n{each}": {} for each in range(600)}}
+    many: dict[str, Any] = {
+        "experimental": {f"n{each}": {} for each in range(MAX_INTRODUCTION // 100)}
+    }
 
     async with aggregating({"db": connect_to(Peer("work"))}) as upstream:
         await ready(upstream)
@@ -36,5 +38,5 @@ async def test_a_client_that_says_too_much_of_itself_is_told_what_and_not_served
             listed = await client.request("tools/list")
 
     assert [each.split(" is too long")[0] for each in told] == ["`clientInfo`", "`capabilities`"]
-    assert all("64 KiB" in each for each in told)
+    assert all("256 KiB" in each for each in told)
     assert listed["tools"]
