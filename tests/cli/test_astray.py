@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aggregator.cli.environment import ExitStatus
+from tests.cli.serving import SERVERS, serving
 from tests.cli.shell import Shell
 
 Answer = Callable[[dict[str, Any]], tuple[int, object]]
@@ -87,3 +88,13 @@ def test_what_sends_no_messages_has_not_answered(shell: Shell) -> None:
 
     assert ran.status is ExitStatus.UNREACHED
     assert f"`{place}` did not answer: what it sent is not a message of MCP" in ran.err
+
+
+@pytest.mark.slow
+def test_an_aggregator_that_serves_the_handshake_era_alone_is_said_to(shell: Shell) -> None:
+    with serving(shell, f"surface: promote\n{SERVERS}") as (url, _said):
+        ran = shell.run("inspect", "--url", url)
+
+    assert ran.status is ExitStatus.UNREACHED
+    assert "serves the handshake era alone" in ran.err
+    assert "`surface: promote`" in ran.err
