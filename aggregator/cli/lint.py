@@ -56,11 +56,7 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
     names: dict[tuple[Severity, str], dict[str, None]] = {}
     for each in findings:
         names.setdefault((each.severity, each.text), {})[each.server] = None
-    return [Finding(severity, _each_of(list(of)), text) for (severity, text), of in names.items()]
-
-
-def _each_of(servers: Sequence[str]) -> str:
-    return ("each of " if len(servers) > 1 else "") + ", ".join(servers)
+    return [Finding(severity, ", ".join(of), text) for (severity, text), of in names.items()]
 
 
 def lint(config: Config, variables: Mapping[str, str]) -> list[Finding]:

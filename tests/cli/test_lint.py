@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.cli.lint import Finding, gathered, lint, unpinned
+from aggregator.cli.lint import lint, unpinned
 from aggregator.config import load_config
 
 
@@ -177,12 +177,3 @@ def test_a_client_that_is_misnamed_is_warned_of_and_one_that_is_not_known_is_not
         f"hint: `clients`: `our own agent` {own}",
         f"warning: `profiles.r.clients`: {unknown} `cursor-vscod`. Did you mean `cursor-vscode`?",
     ]
-
-
-def test_what_holds_for_several_servers_is_said_of_each() -> None:
-    late = "it was not ready within 10 s"
-    many = gathered(Finding("error", name, late) for name in ("time", "git"))
-    one = gathered([Finding("error", "time", late)])
-
-    assert list(map(str, many)) == ["error: each of time, git: it was not ready within 10 s"]
-    assert list(map(str, one)) == [f"error: time: {late}"]
